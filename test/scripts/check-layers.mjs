@@ -29,6 +29,7 @@ const PACKAGES = {
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core"],
+  stores: ["core"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };
 

@@ -15,6 +15,8 @@ import { findNode, RELEASES, runOn } from "./nodes.mjs";
 
 const HEART = [
   ...["packages/core/src", "packages/express/src", "packages/testing/src/store"],
+  // Node 20 has no node:sqlite.
+  ...["packages/stores/src/sqlite", "packages/stores/src/processes"],
   ...["test/express", "test/faults", "test/bypass/corpus"],
 ];
 const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];

@@ -167,6 +167,15 @@ export class StateError extends FareboxError {
   override readonly code = "ERR_FAREBOX_STATE";
 }
 
+/**
+ * A store that cannot be used, or that breaks the contract of `PaymentStore`. The message says what to do. It quotes no payment; `cause`
+ * is there only if it quotes none either.
+ */
+export class StoreError extends FareboxError {
+  override readonly name = "StoreError";
+  override readonly code = "ERR_FAREBOX_STORE";
+}
+
 /** A price or recipient function read `body`, and no body parser had read the body that the client sent. */
 export class BodyNotParsedError extends FareboxError {
   override readonly name = "BodyNotParsedError";

@@ -24,6 +24,7 @@ export {
   RpcError,
   type RpcProblem,
   StateError,
+  StoreError,
 } from "./errors.js";
 export type {
   CancelReason,

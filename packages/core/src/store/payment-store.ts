@@ -40,8 +40,8 @@ export interface PaymentStore {
    */
   renew?(owned: readonly Owned[], leaseUntilMs: number): MaybePromise<void>;
   /**
-   * Calls `onChange` soon after the record was changed or released by any process, until the returned function is called. It may call too
-   * often, and must not throw. Default: processes look at the record from time to time.
+   * Calls `onChange` soon after a transition or the release of the record by any process, until the returned function is called. It may
+   * call too often; `onChange` must not throw. Default: processes look at the record from time to time.
    */
   watch?(identity: string, onChange: () => void): MaybePromise<() => void>;
   /** Runs that nothing has been charged for so far, seen by all processes. Default: each process counts its own. */

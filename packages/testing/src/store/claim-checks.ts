@@ -70,6 +70,7 @@ export const CLAIM_CHECKS: readonly Check[] = [
   { name: "claim: accepts concurrent claims of different payments", run: different },
   { name: "claim: distinguishes payments by identity alone", run: byIdentity },
   { name: "claim: returns whole records", run: whole },
+  { name: "claim: keeps a lease to the millisecond", run: lease },
   { name: "claim: distinguishes odd identities, and keeps odd bindings and owners", run: odd },
 ];
 
@@ -121,6 +122,16 @@ async function whole(stage: Stage): Promise<void> {
     { kind: "taken", record },
     "claim of a payment that is settling",
   );
+}
+
+async function lease(stage: Stage): Promise<void> {
+  for (const leaseUntilMs of [stage.clock.now() + 8_001, 0]) {
+    const identity = `until ${leaseUntilMs}`;
+    const record = await claimed(stage, { identity, leaseUntilMs });
+    await demandRecord(stage.store, record, "with a lease");
+    const serving = await moved(stage, record, { to: "serving" });
+    await demandRecord(stage.store, serving, "with the lease of its claim");
+  }
 }
 
 async function odd(stage: Stage): Promise<void> {

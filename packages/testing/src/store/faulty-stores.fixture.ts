@@ -2,6 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import {
   type Claim,
+  type ClaimRequest,
   createMemoryStore,
   type PaymentRecord,
   type PaymentState,
@@ -121,6 +122,12 @@ export function writesBeforeItRefuses(now: () => number): PaymentStore {
       return store.transition(change);
     },
   };
+}
+
+/** Changes every claim. */
+export function claiming(now: () => number, other: (request: ClaimRequest) => ClaimRequest): PaymentStore {
+  const store = createMemoryStore(now);
+  return { ...connectionTo(store), claim: (request) => store.claim(other(request)) };
 }
 
 /** Changes every transition. */

@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { FareboxError, type MaybePromise, type PaymentRecord, type PaymentStore } from "@farebox/core";
+import { type MaybePromise, type PaymentRecord, type PaymentStore, StoreError } from "@farebox/core";
+
+export { StoreError } from "@farebox/core";
 
 /** A clock that only `advance` moves. Pass it to stores that accept a clock. */
 export interface StoreClock {
@@ -31,6 +33,14 @@ export interface StoreTraits {
   readonly shared?: boolean;
   /** The store has its own clock: expiry is not checked. Default `false`. */
   readonly ownClock?: boolean;
+  /** The store has `renew`. Default `false`. */
+  readonly renew?: boolean;
+  /** The store has `watch`. Default `false`. */
+  readonly watch?: boolean;
+  /** The store has `runs`. Default `false`. */
+  readonly runs?: boolean;
+  /** The store has `keep`. Default `false`. */
+  readonly keep?: boolean;
 }
 
 /** The store and the clock of one check. */
@@ -116,10 +126,4 @@ function firstDifference(one: string, other: string): number {
 function excerpt(text: string, from: number): string {
   const part = text.slice(from, from + 2 * SHOWN);
   return `${from > 0 ? "…" : ""}${part}${from + part.length < text.length ? "…" : ""}`;
-}
-
-/** A payment store that breaks the contract of `PaymentStore`. `cause` is the error that the store threw, if any. */
-export class StoreError extends FareboxError {
-  override readonly name = "StoreError";
-  override readonly code = "ERR_FAREBOX_STORE";
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as databases from "./faulty-databases.fixture.js";
 import * as fields from "./faulty-fields.fixture.js";
 import * as identifiers from "./faulty-identifiers.fixture.js";
+import * as parts from "./faulty-parts.fixture.js";
 import * as faulty from "./faulty-stores.fixture.js";
 import * as unfinished from "./faulty-unfinished.fixture.js";
 import { StoreError, type StoreTraits } from "./stage.js";
@@ -47,6 +48,11 @@ const FAULTY_STORES: readonly Faulty[] = [
     "claims that see no record",
     (now) => faulty.broken(now, { claim: faulty.seesNothing }),
     /shows its record to the others|returns whole records/,
+  ],
+  [
+    "claims drop their lease",
+    (now) => faulty.claiming(now, ({ leaseUntilMs: _, ...rest }) => rest),
+    /claim: keeps a lease/,
   ],
   ["any owner may change the state", faulty.ignoresOwner, /wrong owner, state or identity/],
   ["any state may follow any", faulty.acceptsAnyTransition, /from settled only to/],
@@ -177,6 +183,30 @@ const FAULTY_DATABASES: readonly FaultyDatabase[] = [
   ["each process has a lock of its own", databases.lockPerProcess, /one of 1000 concurrent claims/],
 ];
 
+const FAULTY_PARTS: readonly FaultyDatabase[] = [
+  ["leases are renewed in every state", parts.renewsEveryState, /renew: sets the lease in each state but/],
+  ["leases are renewed for any owner", parts.renewsForAnybody, /renew: changes the records of their owners alone/],
+  ["only a thousand leases are renewed", parts.renewsThousand, /renew: sets 1200 leases/],
+  ["nothing cannot be renewed", parts.renewsAtLeastOne, /renew: accepts no records/],
+  ["each process tells of its own changes", parts.tellsOwnChanges, /a transition and of a release by any process/],
+  ["releases are not told", parts.tellsNoReleases, /watch: tells of a change that happens as soon as/],
+  ["only the last watcher is told", parts.tellsLastWatcher, /watch: tells every watcher/],
+  ["watchers that have left are told", parts.tellsWhoHasLeft, /and none that has left/],
+  ["watching begins later", parts.watchesLater, /watch: tells of a change that happens as soon as/],
+  ["runs of all payers are one list", parts.runsOfEveryone, /runs: returns each run of the payer, and of no other/],
+  ["each process has its own runs", parts.runsOfProcess, /runs: returns each run of the payer/],
+  ["runs cannot be removed", parts.runsStay, /runs: replaces a run with the same id, and removes one/],
+  ["ended runs are hidden and not forgotten", parts.endedRunsAreHidden, /runs: leaves out and forgets runs/],
+  ["runs are written before they are read", parts.looksThenRuns, /the last of 100 concurrent ones/],
+  ["runs are normalised", parts.runsByTrimmedPayer, /runs: keeps odd payers/],
+  ["the last value is kept", parts.keepsLast, /keep: returns the value of the first/],
+  ["values are read before they are kept", parts.looksThenKeeps, /keep: returns the value of the first/],
+  ["names of values in lower case", parts.keepsInLowerCase, /keep: distinguishes names/],
+  ["reopened, no value is kept", parts.keepsInConnection, /reopen: a kept value stays/],
+];
+
+const FULL: StoreTraits = { durable: true, shared: true, renew: true, watch: true, runs: true, keep: true };
+
 /** It fails every check, so it proves little about each. */
 const USELESS_STORE: Faulty = [
   "it throws",
@@ -194,6 +224,13 @@ function failuresWith(fault: string, open: Open, traits?: StoreTraits) {
 }
 
 const ofStore = ([fault, store]: Faulty) => failuresWith(`store: ${fault}`, opening(store));
+/** Only the checks of these parts, all at once: some of them wait. */
+const ofParts = async ([fault, open]: FaultyDatabase) => {
+  const checks = createStoreConformance(open, FULL).filter(({ name }) => /^(renew|watch|runs|keep):|kept/.test(name));
+  const failures = found.get(`parts: ${fault}`) ?? Promise.all(checks.map((check) => failuresOf([check])));
+  found.set(`parts: ${fault}`, failures as ReturnType<typeof failuresOf>);
+  return (await failures).flat();
+};
 const ofDatabase = ([fault, open]: FaultyDatabase) =>
   failuresWith(`database: ${fault}`, open, { durable: true, shared: true });
 
@@ -215,11 +252,20 @@ describe("broken stores", () => {
     },
   );
 
+  test.each(FAULTY_PARTS.map((row) => [row[0], row] as const))(
+    "the checks catch a broken store: %s",
+    async (_, row) => {
+      const failures = await ofParts(row);
+      expect(failures.map(({ name }) => name)).toContainEqual(expect.stringMatching(row[2]));
+    },
+  );
+
   test("every check catches a broken store", async () => {
     const caught = new Set<string>();
     for (const row of ALL_FAULTY_STORES) for (const { name } of await ofStore(row)) caught.add(name);
     for (const row of FAULTY_DATABASES) for (const { name } of await ofDatabase(row)) caught.add(name);
-    const checks = createStoreConformance(openDatabase, { durable: true, shared: true });
+    for (const row of FAULTY_PARTS) for (const { name } of await ofParts(row)) caught.add(name);
+    const checks = createStoreConformance(parts.openFull(), FULL);
     expect(checks.map(({ name }) => name).filter((name) => !caught.has(name))).toEqual([]);
   });
 });
@@ -244,10 +290,20 @@ describe("StoreError", () => {
     [{ shared: true }, openMemory, 'the traits say shared: true, but the opened store has no "join"'],
     [{ shared: true }, openDatabase, 'the opened store has "reopen", but the traits do not say durable: true'],
     [{ durable: true }, openDatabase, 'the opened store has "join", but the traits do not say shared: true'],
+    [{ renew: true }, openMemory, 'the traits say renew: true, but the opened store has no "renew"'],
+    [
+      { durable: true, shared: true, renew: true, watch: true, runs: true },
+      parts.openFull(),
+      'the opened store has "keep", but the traits do not say keep: true',
+    ],
   ])("a mismatch of the traits %j with the opened store is an error", async (traits, open, message) => {
     const [check] = createStoreConformance(open, traits);
     await expect(check!.run()).rejects.toThrow(new StoreError(message));
   });
+});
+
+test("a store that has everything passes", async () => {
+  expect(await failuresOf(createStoreConformance(parts.openFull(), FULL))).toEqual([]);
 });
 
 test("a store may keep unfinished payments until they end", async () => {

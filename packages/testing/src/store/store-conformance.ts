@@ -13,6 +13,7 @@ import {
 } from "./durability-checks.js";
 import { FIELD_CHECKS } from "./field-checks.js";
 import { IDENTIFIER_CHECKS } from "./identifier-checks.js";
+import { KEEP_CHECKS, RENEW_CHECKS, REOPEN_KEEP_CHECKS, RUN_CHECKS, WATCH_CHECKS } from "./optional-checks.js";
 import { MINUTE_MS } from "./sample-payments.js";
 import { type Check, type OpenedStore, type Stage, type StoreClock, StoreError, type StoreTraits } from "./stage.js";
 import { TRANSITION_CHECKS } from "./transition-checks.js";
@@ -53,7 +54,8 @@ export function createStoreConformance(
   }));
 }
 
-function checksFor({ durable = false, shared = false, ownClock = false }: StoreTraits): readonly Check[] {
+function checksFor(traits: StoreTraits): readonly Check[] {
+  const { durable = false, shared = false, ownClock = false } = traits;
   return [
     ...CLAIM_CHECKS,
     ...TRANSITION_CHECKS,
@@ -66,6 +68,11 @@ function checksFor({ durable = false, shared = false, ownClock = false }: StoreT
     ...(durable ? REOPEN_CHECKS : []),
     ...(durable && !ownClock ? REOPEN_EXPIRY_CHECKS : []),
     ...(shared ? SHARED_CHECKS : []),
+    ...(traits.renew ? RENEW_CHECKS : []),
+    ...(traits.watch ? WATCH_CHECKS : []),
+    ...(traits.runs ? RUN_CHECKS : []),
+    ...(traits.keep ? KEEP_CHECKS : []),
+    ...(traits.keep && durable ? REOPEN_KEEP_CHECKS : []),
   ];
 }
 
@@ -88,6 +95,9 @@ async function createStage(opened: OpenedStore, clock: StoreClock, traits: Store
   demandTrait("durable", durable, "reopen", opened.reopen !== undefined);
   demandTrait("shared", shared, "join", opened.join !== undefined);
   const { store } = opened;
+  for (const part of ["renew", "watch", "runs", "keep"] as const) {
+    demandTrait(part, traits[part] ?? false, part, store[part] !== undefined);
+  }
   const joined = await opened.join?.();
   return {
     clock,

@@ -1,0 +1,57 @@
+/**
+ * One of several processes of `src/processes.test.ts` that claim the same payments at once. It reads the build.
+ *
+ * Usage: `fork("claimant.mjs", [library, place])`. It says `ready` when its store is open. For each number that it is sent it claims as many
+ * payments, and sends back those that it got. An error is sent as its text.
+ *
+ * @module
+ */
+import { createRequire } from "node:module";
+
+const [library, place] = process.argv.slice(2);
+const require = createRequire(import.meta.url);
+
+process.on("message", (count) => void claim(count).then(answer, fail));
+let store;
+try {
+  store = await open();
+  process.send("ready");
+} catch (error) {
+  fail(error);
+}
+
+async function open() {
+  if (library === "redis") {
+    const { redisStore } = await import("@farebox/stores/redis");
+    const { Redis } = require("ioredis");
+    return redisStore(new Redis(place));
+  }
+  if (library === "postgres") {
+    const { postgresStore } = await import("@farebox/stores/postgres");
+    const { Pool } = require("pg");
+    const opened = postgresStore(new Pool({ connectionString: place, max: 4 }));
+    await opened.migrate();
+    return opened;
+  }
+  const { sqliteStore } = await import("@farebox/stores/sqlite");
+  const Database = library === "node:sqlite" ? process.getBuiltinModule(library).DatabaseSync : require(library);
+  return sqliteStore(new Database(place), { timeoutMs: 20_000 });
+}
+
+async function claim(count) {
+  const owner = String(process.pid);
+  const expiresAtMs = Date.now() + 60_000;
+  const claims = Array.from({ length: count }, async (_, at) => {
+    const { kind } = await store.claim({ identity: `p${at}`, binding: "b", owner, expiresAtMs });
+    return kind === "claimed" ? [`p${at}`] : [];
+  });
+  return (await Promise.all(claims)).flat();
+}
+
+function answer(identities) {
+  process.send({ owner: String(process.pid), identities });
+}
+
+function fail(error) {
+  process.send({ error: String(error?.stack ?? error) });
+}

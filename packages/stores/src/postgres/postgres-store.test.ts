@@ -1,0 +1,181 @@
+import { PGlite } from "@electric-sql/pglite";
+import { createStoreConformance, type StoreTraits } from "@farebox/testing";
+import pg from "pg";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type PostgresPool, postgresStore } from "./postgres-store.js";
+import { type PostgresServer, startPostgres } from "./server.fixture.js";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, 60_000);
+afterAll(() => server.stop());
+
+interface Connected {
+  readonly pool: PostgresPool;
+  end(): Promise<unknown>;
+}
+
+const TRAITS = { durable: true, shared: true, renew: true, runs: true, keep: true };
+let stores = 0;
+
+describeClient("a Pool of pg", { ...TRAITS, watch: true }, async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 10 });
+  return { pool, end: () => pool.end() };
+});
+
+describeClient("postgres, wrapped", TRAITS, async () => {
+  const sql = postgres(server.url, { onnotice: () => {} });
+  const query = async (text: string, values: postgres.ParameterOrJSON<never>[]) => {
+    return { rows: await sql.unsafe(text, values) };
+  };
+  return { pool: { query } as PostgresPool, end: () => sql.end() };
+});
+
+describeClient("PGlite", TRAITS, async () => (await pglite()).connected);
+
+let database: Promise<{ connected: Connected }> | undefined;
+
+/** One database for both stores: another one would be in another memory. */
+function pglite(): Promise<{ connected: Connected }> {
+  database ??= PGlite.create().then((opened) => ({ connected: { pool: opened, end: () => opened.close() } }));
+  return database;
+}
+
+function describeClient(name: string, traits: StoreTraits, connect: () => Promise<Connected>): void {
+  describe(`a store in PostgreSQL, with ${name}`, () => {
+    const connected: Connected[] = [];
+    beforeAll(async () => {
+      for (let at = 0; at < 2; at++) connected.push(await connect());
+    }, 60_000);
+    afterAll(async () => {
+      for (const { end } of new Set(connected)) await end();
+    });
+
+    const checks = createStoreConformance(async (clock) => {
+      const prefix = `farebox${stores++}`;
+      const opened: ReturnType<typeof postgresStore>[] = [];
+      const open = async (at: number) => {
+        const store = postgresStore(connected[at]!.pool, { prefix, now: clock.now });
+        opened.push(store);
+        await store.migrate();
+        return store;
+      };
+      const store = await open(0);
+      const close = async () => void (await Promise.all(opened.map((each) => each.close())));
+      return { store, reopen: () => open(0), join: () => open(1), close };
+    }, traits);
+    for (const { name: title, run } of checks) test(title, () => run());
+  });
+}
+
+describe("migrate", () => {
+  test("ten processes that start at once create the tables once", async () => {
+    const pools = Array.from({ length: 10 }, () => new pg.Pool({ connectionString: server.url, max: 2 }));
+    const all = pools.map((pool) => postgresStore(pool, { prefix: "at_once" }));
+    await Promise.all(all.map((store) => store.migrate()));
+    expect(await Promise.all(all.map((store) => store.ready()))).toEqual(all.map(() => []));
+    await Promise.all(pools.map((pool) => pool.end()));
+  });
+});
+
+describe("a store that cannot be used", () => {
+  test("ready and the first payment say that the table is missing, and what to do", async () => {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = postgresStore(pool, { prefix: "missing" });
+    const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+    for (const call of [() => store.ready(), () => store.claim(claim), () => store.find("p")]) {
+      await expect(call()).rejects.toMatchObject({
+        code: "ERR_FAREBOX_STORE",
+        message: expect.stringMatching(/"missing_\w+" does not exist.*await store\.migrate\(\)/),
+      });
+    }
+    await pool.end();
+  });
+
+  test("ready says that the tables are of an older version", async () => {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = postgresStore(pool, { prefix: "older" });
+    await store.migrate();
+    await pool.query("UPDATE older_kept SET value = '0' WHERE name = 'schema'");
+    await expect(store.ready()).rejects.toThrow(/older version: call `await store\.migrate\(\)`/);
+    await store.migrate();
+    expect(await store.ready()).toEqual([]);
+    await pool.query("ALTER TABLE older_payments DROP COLUMN lease_until_ms");
+    await expect(store.ready()).rejects.toThrow(/lease_until_ms.*migrate/);
+    await pool.end();
+  });
+
+  test("a server that is not there rejects each call", async () => {
+    const pool = new pg.Pool({ connectionString: "postgres://user:secret@127.0.0.1:1/none" });
+    const store = postgresStore(pool);
+    for (const call of [() => store.ready(), () => store.find("p")]) {
+      await expect(call()).rejects.toThrow(/ECONNREFUSED/);
+      await expect(call()).rejects.not.toThrow(/secret/);
+    }
+    await pool.end();
+  });
+
+  test.each<[what: string, pool: unknown]>([
+    ["nothing", undefined],
+    ["a URL", "postgres://localhost"],
+    ["an object without query", {}],
+    ["postgres, not wrapped", postgres("postgres://127.0.0.1:1/none")],
+  ])("%s instead of a pool is refused when the store is created", (_, pool) => {
+    expect(() => postgresStore(pool as PostgresPool)).toThrow(/^pool: expected a pool such as new Pool\(\) of pg/);
+  });
+});
+
+test("a pool with one connection has none for notifications", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+  expect(postgresStore(pool).watch).toBeUndefined();
+  await pool.end();
+});
+
+test("ready reports settings that lose what was written", async () => {
+  const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+  const store = postgresStore(pool, { prefix: "settings" });
+  await store.migrate();
+  await pool.query("SET synchronous_commit = off");
+  expect(await store.ready()).toEqual([{ kind: "NOT_DURABLE", detail: "synchronous_commit is off; set it to on" }]);
+  await pool.end();
+});
+
+test("a watcher is told by a notification, and not only when it looks by itself", async () => {
+  const pools = [1, 2].map(() => new pg.Pool({ connectionString: server.url, max: 3 }));
+  const [one, other] = pools.map((pool) => postgresStore(pool, { prefix: "told" }));
+  await one!.migrate();
+  const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 };
+  for (let at = 0; at < 10; at++) {
+    await one!.claim(claim);
+    let tell = (_: number) => {};
+    const told = new Promise<number>((resolve) => (tell = resolve));
+    const stop = await other!.watch!("p", () => tell(performance.now()));
+    const start = performance.now();
+    await one!.release("p", "run");
+    expect((await told) - start).toBeLessThan(500);
+    stop();
+  }
+  for (const store of [one!, other!]) await store.close();
+  for (const pool of pools) await pool.end();
+});
+
+test("old rows are deleted by a store that is idle, and unfinished ones stay", async () => {
+  const pool = new pg.Pool({ connectionString: server.url });
+  let nowMs = Date.now();
+  const store = postgresStore(pool, { prefix: "old", now: () => nowMs });
+  await store.migrate();
+  const expiresAtMs = nowMs + 60_000;
+  const claims = Array.from({ length: 1_200 }, (_, at) =>
+    store.claim({ identity: `p${at}`, binding: "b", owner: "run", expiresAtMs }),
+  );
+  await Promise.all(claims);
+  await store.transition({ identity: "p0", from: "claimed", to: "settling", owner: "run" });
+  nowMs += 12 * 60_000;
+  await store.find("p");
+  await store.close();
+  const { rows } = await pool.query("SELECT identity FROM old_payments");
+  expect(rows).toEqual([{ identity: "p0" }]);
+  await pool.end();
+});

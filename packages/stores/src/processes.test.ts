@@ -1,0 +1,105 @@
+/**
+ * Several processes on one store: each payment has one winner.
+ *
+ * @module
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { PaymentStore } from "@farebox/core";
+import { Redis } from "ioredis";
+import Libsql from "libsql";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { postgresStore } from "./postgres/postgres-store.js";
+import { startPostgres } from "./postgres/server.fixture.js";
+import { redisStore } from "./redis/redis-store.js";
+import { hasRedis, startRedis } from "./redis/server.fixture.js";
+import { sqliteStore } from "./sqlite/sqlite-store.js";
+
+const CLAIMANT = fileURLToPath(new URL("../scripts/claimant.mjs", import.meta.url));
+const PAYMENTS = 200;
+
+interface Claimed {
+  readonly owner: string;
+  readonly identities: readonly string[];
+}
+
+describe("eight processes that claim the same 200 payments at once", () => {
+  test.skipIf(!hasRedis)("get each once, in Redis", { timeout: 60_000 }, async () => {
+    const server = await startRedis();
+    const client = new Redis(server.url);
+    await demandOneWinnerEach("redis", server.url, () => redisStore(client));
+    client.disconnect();
+    await server.stop();
+  });
+
+  test("get each once, in PostgreSQL", { timeout: 60_000 }, async () => {
+    const server = await startPostgres();
+    const pool = new pg.Pool({ connectionString: server.url });
+    await demandOneWinnerEach("postgres", server.url, () => postgresStore(pool));
+    await pool.end();
+    await server.stop();
+  });
+
+  test("get each once, in an SQLite file", { timeout: 60_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
+    const path = join(folder, "payments.db");
+    // The processes open the file at the same time, before it exists.
+    await demandOneWinnerEach("libsql", path, () => sqliteStore(new Libsql(path)));
+    rmSync(folder, { recursive: true });
+  });
+});
+
+/** Node 20 has no `node:sqlite`, and better-sqlite3 13 needs Node 22: `pnpm test:nodes` runs these. */
+const isNode22 = Number.parseInt(process.versions.node, 10) >= 22;
+
+for (const library of ["libsql", "better-sqlite3", "node:sqlite"]) {
+  test.skipIf(library !== "libsql" && !isNode22)(
+    `three processes that open a new SQLite file at once with ${library} do not die of a locked database`,
+    { timeout: 60_000 },
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
+      for (let round = 0; round < 5; round++) {
+        const claimed = await race(library, join(folder, `${round}.db`), 3, 20);
+        expect(claimed.flatMap(({ identities }) => identities).length).toBe(20);
+      }
+      rmSync(folder, { recursive: true });
+    },
+  );
+}
+
+async function demandOneWinnerEach(library: string, place: string, open: () => PaymentStore): Promise<void> {
+  const claimed = await race(library, place, 8, PAYMENTS);
+  const winners = new Map(claimed.flatMap(({ owner, identities }) => identities.map((each) => [each, owner] as const)));
+  expect(claimed.flatMap(({ identities }) => identities).length).toBe(PAYMENTS);
+  expect(winners.size).toBe(PAYMENTS);
+  const store = open();
+  for (const [identity, owner] of winners) expect(await store.find(identity)).toMatchObject({ owner });
+}
+
+/** Starts processes, lets them claim at once, and ends them. */
+async function race(library: string, place: string, count: number, payments: number): Promise<readonly Claimed[]> {
+  const claimants = Array.from({ length: count }, () => fork(CLAIMANT, [library, place], { stdio: "ignore" }));
+  try {
+    await Promise.all(claimants.map(nextMessage));
+    const claimed = claimants.map(nextMessage);
+    for (const claimant of claimants) claimant.send(payments);
+    return (await Promise.all(claimed)) as readonly Claimed[];
+  } finally {
+    for (const claimant of claimants) {
+      const exited = once(claimant, "exit");
+      claimant.kill("SIGKILL");
+      await exited;
+    }
+  }
+}
+
+async function nextMessage(claimant: ChildProcess): Promise<unknown> {
+  const [message] = await once(claimant, "message");
+  if (typeof message === "object" && "error" in message) throw new Error(message.error);
+  return message;
+}

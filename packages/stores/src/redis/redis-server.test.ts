@@ -1,0 +1,202 @@
+/**
+ * What depends on the Redis server: its checks, expiry, scripts, notifications.
+ *
+ * @module
+ */
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisClient, redisStore } from "./redis-store.js";
+import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
+
+const MINUTE_MS = 60_000;
+const GRACE_MS = 10 * MINUTE_MS;
+
+describe.skipIf(!hasRedis)("a store in Redis", () => {
+  let server: RedisServer;
+  let client: Redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.stop();
+  });
+
+  const claimOf = (identity: string) => ({ identity, binding: "b", owner: "run", expiresAtMs: Date.now() + MINUTE_MS });
+
+  describe("expiry", () => {
+    const forgottenAt = (prefix: string, key: string) => client.pexpiretime(`{${prefix}}:${key}`);
+
+    test("Redis forgets a record and its identifier ten minutes after the payment has expired, and no unfinished one", async () => {
+      const store = redisStore(client, { prefix: "expiry" });
+      const claim = { ...claimOf("p"), identifier: "i" };
+      await store.claim(claim);
+      const keys = ["p:p", "i:i"];
+      const times = () => Promise.all(keys.map((key) => forgottenAt("expiry", key)));
+      const atMs = claim.expiresAtMs + GRACE_MS;
+      expect(await times()).toEqual([atMs, atMs]);
+      await store.transition({ identity: "p", from: "claimed", to: "settling", owner: "run" });
+      expect(await times()).toEqual([-1, -1]);
+      await store.transition({ identity: "p", from: "settling", to: "unknown", owner: "run" });
+      expect(await times()).toEqual([-1, -1]);
+      await store.transition({ identity: "p", from: "unknown", to: "settling", owner: "run" });
+      await store.transition({ identity: "p", from: "settling", to: "settled", owner: "run" });
+      expect(await times()).toEqual([atMs, atMs]);
+    });
+
+    test("a settlement that ends long after the expiry is kept for ten minutes from then", async () => {
+      const store = redisStore(client, { prefix: "late" });
+      await store.claim({ ...claimOf("p"), expiresAtMs: Date.now() - 60 * MINUTE_MS });
+      await store.transition({ identity: "p", from: "claimed", to: "settling", owner: "run" });
+      await store.transition({ identity: "p", from: "settling", to: "settled", owner: "run" });
+      expect(await forgottenAt("late", "p:p")).toBeGreaterThan(Date.now() + GRACE_MS - MINUTE_MS);
+    });
+
+    test("no other key of a payment stays", async () => {
+      const store = redisStore(client, { prefix: "gone" });
+      await store.claim({ ...claimOf("p"), identifier: "i" });
+      await store.release("p", "run");
+      await store.claim({ ...claimOf("q"), identifier: "i" });
+      await store.transition({ identity: "q", from: "claimed", to: "settling", owner: "run" });
+      await store.transition({ identity: "q", from: "settling", to: "rejected", owner: "run", identifier: null });
+      await store.release("q", "run");
+      expect(await client.keys("{gone}:*")).toEqual([]);
+    });
+  });
+
+  test("scripts that the server has forgotten are sent again", async () => {
+    const store = redisStore(client, { prefix: "scripts" });
+    await store.claim(claimOf("p"));
+    await client.script("FLUSH");
+    expect(await store.find("p")).toMatchObject({ owner: "run" });
+    await client.script("FLUSH");
+    expect(await store.claim(claimOf("q"))).toEqual({ kind: "claimed" });
+  });
+
+  test("a watcher is told by a notification, and the connection is closed after the last one", async () => {
+    const [one, other] = [redisStore(client, { prefix: "told" }), redisStore(client, { prefix: "told" })];
+    const before = (await client.client("LIST")) as string;
+    for (let at = 0; at < 10; at++) {
+      await one.claim(claimOf("p"));
+      let tell = (_: number) => {};
+      const told = new Promise<number>((resolve) => {
+        tell = resolve;
+      });
+      const stop = await other.watch!("p", () => tell(performance.now()));
+      const start = performance.now();
+      await one.release("p", "run");
+      expect((await told) - start).toBeLessThan(500);
+      stop();
+    }
+    const connections = async () => ((await client.client("LIST")) as string).split("\n").length;
+    expect(await connections()).toBe(before.split("\n").length + 1);
+    await expect.poll(connections, { timeout: 10_000 }).toBe(before.split("\n").length);
+  });
+
+  test("a user who may not publish can still settle", async () => {
+    await client.acl("SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
+    const quiet = new Redis(server.port, "127.0.0.1", { username: "quiet", password: "secret" });
+    const store = redisStore(quiet, { prefix: "quiet" });
+    await store.claim(claimOf("p"));
+    expect(await store.transition({ identity: "p", from: "claimed", to: "serving", owner: "run" })).toBe(true);
+    await store.release("p", "run");
+    expect(await store.find("p")).toBeUndefined();
+    quiet.disconnect();
+  });
+
+  describe("ready", () => {
+    test("reports a server that may evict or lose records", async () => {
+      const store = redisStore(client);
+      await client.config("SET", "maxmemory-policy", "allkeys-lru");
+      expect(await store.ready()).toEqual([
+        { kind: "EVICTION", detail: "maxmemory-policy is allkeys-lru; set it to noeviction" },
+      ]);
+      await client.config("SET", "maxmemory-policy", "noeviction");
+      await client.config("SET", "appendfsync", "no");
+      expect(await store.ready()).toEqual([
+        { kind: "NOT_DURABLE", detail: "appendfsync is no; set it to everysec or always" },
+      ]);
+      await client.config("SET", "appendfsync", "everysec");
+      await client.config("SET", "appendonly", "no");
+      expect(await store.ready()).toEqual([
+        { kind: "NOT_DURABLE", detail: expect.stringMatching(/^appendonly is no/) },
+      ]);
+      await client.config("SET", "appendonly", "yes");
+      expect(await store.ready()).toEqual([]);
+    });
+
+    test("says that a replica cannot be used, and reports one that can be written", async () => {
+      const replica = await startRedis(["--replicaof", "127.0.0.1", String(server.port)]);
+      const reader = new Redis(replica.url);
+      await expect(redisStore(reader).ready()).rejects.toMatchObject({
+        code: "ERR_FAREBOX_STORE",
+        message: "the Redis server is a read-only replica: connect to its primary",
+      });
+      await expect(redisStore(reader).claim(claimOf("p"))).rejects.toThrow(/READONLY.*connect to the primary/);
+      await reader.config("SET", "replica-read-only", "no");
+      expect(await redisStore(reader).ready()).toEqual([{ kind: "REPLICA", detail: expect.stringMatching(/lags/) }]);
+      reader.disconnect();
+      await replica.stop();
+    });
+
+    test("finds nothing wrong with a server that does not tell its settings", async () => {
+      await client.acl("SETUSER", "managed", "on", ">secret", "~*", "&*", "+@all", "-config");
+      await client.acl("SETUSER", "silent", "on", ">secret", "~*", "&*", "+@all", "-config", "-info");
+      for (const username of ["managed", "silent"]) {
+        const managed = new Redis(server.port, "127.0.0.1", { username, password: "secret" });
+        expect(await redisStore(managed).ready()).toEqual([]);
+        managed.disconnect();
+      }
+    });
+
+    test("says what a user without rights needs", async () => {
+      await client.acl("SETUSER", "poor", "on", ">secret", "~*", "&*", "+info");
+      const poor = new Redis(server.port, "127.0.0.1", { username: "poor", password: "secret" });
+      await expect(redisStore(poor).ready()).rejects.toThrow(/NOPERM.*the user needs the commands eval/);
+      poor.disconnect();
+    });
+
+    test("refuses a server that is too old", async () => {
+      const sendCommand = async (...words: string[]) => {
+        const reply = await client.call(words[0]!, ...words.slice(1));
+        return words[0] === "INFO" ? String(reply).replace(/redis_version:.*/, "redis_version:5.0.14") : reply;
+      };
+      await expect(redisStore({ sendCommand }).ready()).rejects.toThrow(/version 5\.0\.14: use version 6 or later/);
+    });
+
+    test("a client that was not connected says so", async () => {
+      const store = redisStore(createClient({ url: server.url }));
+      await expect(store.ready()).rejects.toThrow(/client is closed.*await client\.connect\(\)/);
+      await expect(store.claim(claimOf("p"))).rejects.toThrow(/await client\.connect\(\)/);
+    });
+  });
+
+  test("errors quote no payment", async () => {
+    const store = redisStore(client, { prefix: "quoted" });
+    await client.set("{quoted}:p:p", "no hash");
+    const claim = Promise.resolve(store.claim({ ...claimOf("p"), binding: "the binding" }));
+    const error: Error = await claim.then(
+      () => expect.fail("claimed"),
+      (each: Error) => each,
+    );
+    expect(error).toMatchObject({ code: "ERR_FAREBOX_STORE", message: expect.stringMatching(/WRONGTYPE/) });
+    expect(error.message + JSON.stringify(error)).not.toMatch(/the binding/);
+    expect(error.cause).toBeUndefined();
+  });
+});
+
+test.each<[what: string, client: unknown]>([
+  ["nothing", undefined],
+  ["a URL", "redis://localhost"],
+  ["an object without sendCommand", { get() {} }],
+])("%s instead of a client is refused when the store is created", (_, client) => {
+  expect(() => redisStore(client as RedisClient)).toThrow(/^client: expected a client of redis or ioredis/);
+});
+
+test("wrong options are refused, all at once", () => {
+  const client = { sendCommand: async () => null };
+  const options = { prefix: "", timeoutMs: 1, clock: Date.now } as never;
+  expect(() => redisStore(client, options)).toThrow(/options\.clock.*options\.prefix.*options\.timeoutMs/s);
+});

@@ -1,0 +1,67 @@
+import { createStoreConformance } from "@farebox/testing";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CLIENTS, CLUSTERS, type Connect, type Connected } from "./clients.fixture.js";
+import { redisStore } from "./redis-store.js";
+import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
+
+let stores = 0;
+
+describe.skipIf(!hasRedis)("a store in Redis", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  for (const [name, connect] of Object.entries(CLIENTS)) describeClient(name, connect, () => server);
+});
+
+describe.skipIf(!hasRedis)("a store in a Redis cluster", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
+    const client = await createClient({ url: server.url }).connect();
+    await client.sendCommand(["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    while (!/cluster_state:ok/.test(String(await client.sendCommand(["CLUSTER", "INFO"])))) await client.ping();
+    client.destroy();
+  });
+  afterAll(() => server.stop());
+
+  for (const [name, connect] of Object.entries(CLUSTERS)) describeClient(name, connect, () => server);
+});
+
+function describeClient(name: string, connect: Connect, server: () => RedisServer): void {
+  describe(name, () => {
+    const connected: Connected[] = [];
+    beforeAll(async () => {
+      for (let at = 0; at < 2; at++) connected.push(await connect(server().port));
+    });
+    afterAll(() => connected.forEach(({ end }) => void end()));
+
+    const canWatch = !["{ sendCommand }", "a pool of redis 6"].includes(name);
+    const checks = createStoreConformance(
+      async () => {
+        const prefix = `farebox${stores++}`;
+        const opened: ReturnType<typeof redisStore>[] = [];
+        const open = async (at: number) => {
+          const store = redisStore(connected[at]!.client, { prefix });
+          opened.push(store);
+          return store;
+        };
+        return {
+          store: await open(0),
+          reopen: () => open(0),
+          join: () => open(1),
+          close: async () => opened.forEach((store) => void store.close()),
+        };
+      },
+      { durable: true, shared: true, ownClock: true, renew: true, watch: canWatch, runs: true, keep: true },
+    );
+    for (const { name: title, run } of checks) test(title, () => run());
+
+    test("ready finds no problem on a server that keeps everything", async () => {
+      expect(await redisStore(connected[0]!.client).ready()).toEqual([]);
+    });
+  });
+}

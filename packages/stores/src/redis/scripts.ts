@@ -1,0 +1,136 @@
+/**
+ * The scripts. Redis runs each as a whole, so that each operation is atomic.
+ *
+ * A record is a hash. Its fields are the constants of `record-fields.ts`. The key of an identifier holds the identity of its payment. All
+ * keys have one hash tag, so they lie on one node of a cluster.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { RELEASABLE, UNFINISHED } from "@farebox/core";
+import { GRACE_MS } from "../row.js";
+
+/** A script, and the name under which Redis remembers it. */
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+/** Lua's numbers would be written as `1.7e+12`. Never sooner than the grace from now: the clock of the server may be ahead. */
+const FORGET_AT = `
+local function forgetAt(expiresAtMs)
+  local time = redis.call('TIME')
+  local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  return string.format('%.0f', math.max(tonumber(expiresAtMs), nowMs) + ${GRACE_MS})
+end`;
+
+/** A user of the server may lack the right to publish; the watchers then look by themselves. */
+const PUBLISH = `
+local function publish(channel)
+  redis.pcall('PUBLISH', channel, '1')
+end`;
+
+const STATES = `
+local UNFINISHED = { ${UNFINISHED.map((state) => `${state} = true`).join(", ")} }
+local RELEASABLE = { ${RELEASABLE.map((state) => `${state} = true`).join(", ")} }`;
+
+/** KEYS: record. Returns its fields and values. */
+export const FIND: Script = script(`return redis.call('HGETALL', KEYS[1])`);
+
+/** KEYS: record, key of its identifier or none. ARGV: identity, expiry, then fields and values. Returns a word, or the record that is there. */
+export const CLAIM: Script = script(`${FORGET_AT}
+local found = redis.call('HGETALL', KEYS[1])
+if #found > 0 then return found end
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then return 'identifier_taken' end
+local at = forgetAt(ARGV[2])
+redis.call('HSET', KEYS[1], unpack(ARGV, 3))
+redis.call('PEXPIREAT', KEYS[1], at)
+if KEYS[2] then
+  redis.call('SET', KEYS[2], ARGV[1])
+  redis.call('PEXPIREAT', KEYS[2], at)
+end
+return 'claimed'`);
+
+/**
+ * KEYS: record, index of unfinished ones, beginning of the keys of identifiers.
+ * ARGV: identity, channel, from, owner, to, number of values to write, fields and values to write, fields to remove. Returns 1 or 0.
+ */
+export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}
+local old = redis.call('HMGET', KEYS[1], 's', 'o', 'e', 'i')
+if old[1] ~= ARGV[3] or old[2] ~= ARGV[4] then return 0 end
+local written = tonumber(ARGV[6])
+redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 7, 6 + written))
+local identifierKey = old[4] and (KEYS[3] .. old[4])
+if #ARGV > 6 + written then
+  redis.call('HDEL', KEYS[1], unpack(ARGV, 7 + written))
+  if identifierKey and redis.call('HEXISTS', KEYS[1], 'i') == 0 then
+    if redis.call('GET', identifierKey) == ARGV[1] then redis.call('DEL', identifierKey) end
+    identifierKey = nil
+  end
+end
+if UNFINISHED[ARGV[5]] then
+  redis.call('PERSIST', KEYS[1])
+  if identifierKey then redis.call('PERSIST', identifierKey) end
+  redis.call('ZADD', KEYS[2], 0, ARGV[1])
+elseif UNFINISHED[ARGV[3]] then
+  local at = forgetAt(old[3])
+  redis.call('PEXPIREAT', KEYS[1], at)
+  if identifierKey then redis.call('PEXPIREAT', identifierKey, at) end
+  redis.call('ZREM', KEYS[2], ARGV[1])
+end
+publish(ARGV[2])
+return 1`);
+
+/** KEYS: record, beginning of the keys of identifiers. ARGV: identity, channel, owner. */
+export const RELEASE: Script = script(`${PUBLISH}${STATES}
+local old = redis.call('HMGET', KEYS[1], 's', 'o', 'i')
+if not old[1] or not RELEASABLE[old[1]] or old[2] ~= ARGV[3] then return 0 end
+redis.call('DEL', KEYS[1])
+if old[3] and redis.call('GET', KEYS[2] .. old[3]) == ARGV[1] then redis.call('DEL', KEYS[2] .. old[3]) end
+publish(ARGV[2])
+return 1`);
+
+/** KEYS: index. ARGV: range after which to go on, count. Returns identities in order. */
+export const LIST_UNFINISHED: Script = script(
+  `return redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', '0', ARGV[2])`,
+);
+
+/** KEYS: records. ARGV: lease, then the owner of each. */
+export const RENEW: Script = script(`
+for at, key in ipairs(KEYS) do
+  local old = redis.call('HMGET', key, 's', 'o')
+  local state = old[1]
+  if old[2] == ARGV[at + 1] and state ~= 'rejected' and state ~= 'unsent' and state ~= 'unknown' then
+    redis.call('HSET', key, 'l', ARGV[1])
+  end
+end
+return 1`);
+
+/** KEYS: runs of a payer, by id, as \`until|JSON\`. ARGV: now, id, until, JSON. Returns the JSON of each run. */
+export const PUT_RUN: Script = script(`${FORGET_AT}
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3] .. '|' .. ARGV[4])
+local all = redis.call('HGETALL', KEYS[1])
+local nowMs, latest, runs = tonumber(ARGV[1]), 0, {}
+for at = 1, #all, 2 do
+  local bar = string.find(all[at + 1], '|', 1, true)
+  local untilMs = tonumber(string.sub(all[at + 1], 1, bar - 1))
+  if untilMs <= nowMs then
+    redis.call('HDEL', KEYS[1], all[at])
+  else
+    latest = math.max(latest, untilMs)
+    runs[#runs + 1] = string.sub(all[at + 1], bar + 1)
+  end
+end
+redis.call('PEXPIREAT', KEYS[1], forgetAt(latest))
+return runs`);
+
+/** KEYS: runs of a payer. ARGV: id. */
+export const REMOVE_RUN: Script = script(`return redis.call('HDEL', KEYS[1], ARGV[1])`);
+
+/** KEYS: name. ARGV: value. Returns the value that is kept. */
+export const KEEP: Script = script(`redis.call('SETNX', KEYS[1], ARGV[1])
+return redis.call('GET', KEYS[1])`);
+
+function script(text: string): Script {
+  return { text, sha: createHash("sha1").update(text).digest("hex") };
+}

@@ -1,0 +1,73 @@
+/**
+ * A payment as a row of a table: the columns of PostgreSQL and of SQLite are the same.
+ *
+ * JSON is kept as text, since `jsonb` refuses halves of surrogate pairs.
+ *
+ * @module
+ */
+import { type PaymentRecord, type PaymentState, type Transition, UNFINISHED } from "@farebox/core";
+
+/** A record stays this long after its payment has expired. */
+export const GRACE_MS: number = 10 * 60 * 1000;
+
+/** The columns of a record, in the order in which they are read. */
+export const COLUMNS: string =
+  "identity, binding, state, owner, expires_at_ms, facilitator, identifier, request, lease_until_ms, answer, body, receipt";
+
+/** The states of unfinished records, as a list in SQL. */
+export const UNFINISHED_SQL: string = UNFINISHED.map((state) => `'${state}'`).join(", ");
+
+/** A row as drivers return it: numbers may be texts or bigints, bytes may be a `Buffer`, a `Uint8Array` or an `ArrayBuffer`. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Reads a row. */
+export function readRow(row: Row): PaymentRecord {
+  const { facilitator, identifier, request, lease_until_ms: lease, answer, body, receipt } = row;
+  return {
+    identity: String(row["identity"]),
+    binding: String(row["binding"]),
+    state: row["state"] as PaymentState,
+    owner: String(row["owner"]),
+    expiresAtMs: Number(row["expires_at_ms"]),
+    ...(isPresent(facilitator) && { facilitator: String(facilitator) }),
+    ...(isPresent(identifier) && { identifier: String(identifier) }),
+    ...(isPresent(request) && { request: JSON.parse(String(request)) }),
+    ...(isPresent(lease) && { leaseUntilMs: Number(lease) }),
+    ...(isPresent(answer) && { answer: { ...JSON.parse(String(answer)), body: readBytes(body) } }),
+    ...(isPresent(receipt) && { receipt: JSON.parse(String(receipt)) }),
+  };
+}
+
+/** A value of a column. */
+export type Cell = string | number | Uint8Array | null;
+
+/** The columns that a transition writes. */
+export function writtenColumns(change: Transition): readonly (readonly [column: string, value: Cell])[] {
+  const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt } = change;
+  const columns: (readonly [string, Cell])[] = [["state", to]];
+  if (newOwner !== undefined) columns.push(["owner", newOwner]);
+  if (facilitator !== undefined) columns.push(["facilitator", facilitator]);
+  if (identifier !== undefined) columns.push(["identifier", identifier]);
+  if (request !== undefined) columns.push(["request", request && JSON.stringify(request)]);
+  if (leaseUntilMs !== undefined) columns.push(["lease_until_ms", leaseUntilMs]);
+  if (receipt !== undefined) columns.push(["receipt", JSON.stringify(receipt)]);
+  if (answer !== undefined) {
+    columns.push(["answer", answer && JSON.stringify({ status: answer.status, headers: answer.headers })]);
+    columns.push(["body", answer && bufferOf(answer.body)]);
+  }
+  return columns;
+}
+
+/** A `Buffer` with the same bytes, not copied: not every driver takes another `Uint8Array`. */
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function readBytes(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  return body instanceof ArrayBuffer ? new Uint8Array(body) : new Uint8Array();
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}

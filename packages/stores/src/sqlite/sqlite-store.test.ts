@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createStoreConformance } from "@farebox/testing";
+import Libsql from "libsql";
+import { afterAll, describe, expect, test } from "vitest";
+import { type SqliteDatabase, sqliteStore } from "./sqlite-store.js";
+
+type Open = (path: string) => SqliteDatabase & { close(): unknown };
+
+/** Node 20 has no `node:sqlite`, and better-sqlite3 13 needs Node 22: `pnpm test:nodes` runs these. */
+const isNode22 = Number.parseInt(process.versions.node, 10) >= 22;
+const require = createRequire(import.meta.url);
+
+const openNode: Open = (path) => {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite") as {
+    DatabaseSync: new (path: string) => ReturnType<Open>;
+  };
+  return new DatabaseSync(path);
+};
+
+const LIBRARIES: Readonly<Record<string, { readonly isHere: boolean; readonly open: Open }>> = {
+  libsql: { isHere: true, open: (path) => new Libsql(path) },
+  "better-sqlite3": { isHere: isNode22, open: (path) => new (require("better-sqlite3"))(path) },
+  "node:sqlite": { isHere: isNode22, open: openNode },
+};
+
+const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
+  describe.skipIf(!isHere)(`a store in SQLite, with ${name}`, () => {
+    const checks = createStoreConformance(
+      async (clock) => {
+        const path = join(folder, `${files++}.db`);
+        const databases: ReturnType<Open>[] = [];
+        const openStore = async () => {
+          const database = open(path);
+          databases.push(database);
+          return sqliteStore(database, { now: clock.now });
+        };
+        const close = async () => databases.forEach((database) => void database.close());
+        return { store: await openStore(), reopen: openStore, join: openStore, close };
+      },
+      { durable: true, shared: true, renew: true, runs: true, keep: true },
+    );
+    for (const { name: title, run } of checks) test(title, () => run());
+
+    test("ready finds no problem in a file, and says that memory is not durable", async () => {
+      const [file, memory] = [open(join(folder, `${files++}.db`)), open(":memory:")];
+      expect(await sqliteStore(file).ready()).toEqual([]);
+      expect(await sqliteStore(memory).ready()).toEqual([
+        { kind: "NOT_DURABLE", detail: "the database is in memory; open a file" },
+      ]);
+      for (const database of [file, memory]) database.close();
+    });
+
+    test("a file that another connection has locked rejects a call within the time limit, without holding up the process", async () => {
+      const path = join(folder, `${files++}.db`);
+      const [first, second] = [open(path), open(path)];
+      const store = sqliteStore(first, { timeoutMs: 1_000 });
+      second.exec("BEGIN IMMEDIATE");
+      let ticks = 0;
+      const ticking = setInterval(() => ticks++, 10);
+      const start = performance.now();
+      const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+      await expect(store.claim(claim)).rejects.toThrow(/another process has locked the file for 1000 ms/);
+      expect(performance.now() - start).toBeLessThan(5_000);
+      clearInterval(ticking);
+      expect(ticks).toBeGreaterThan(0);
+      second.exec("ROLLBACK");
+      expect(await store.claim(claim)).toEqual({ kind: "claimed" });
+      for (const database of [first, second]) database.close();
+    });
+
+    test("a database that is closed says so", async () => {
+      const database = open(join(folder, `${files++}.db`));
+      const store = sqliteStore(database);
+      database.close();
+      await expect(store.find("p")).rejects.toMatchObject({ code: "ERR_FAREBOX_STORE" });
+      await expect(store.ready()).rejects.toMatchObject({ code: "ERR_FAREBOX_STORE" });
+    });
+  });
+}
+
+test.each<[what: string, database: unknown]>([
+  ["nothing", undefined],
+  ["a path", "payments.db"],
+  ["an object without prepare", { exec() {} }],
+  ["a database with promises", { exec: async () => {}, prepare: () => ({ get: async () => ({ one: 1 }) }) }],
+])("%s instead of a database is refused when the store is created", (_, database) => {
+  expect(() => sqliteStore(database as SqliteDatabase)).toThrow(/^database: expected a database of node:sqlite/);
+});
+
+test("a table that was removed is an error that says so", async () => {
+  const database = new Libsql(join(folder, `${files++}.db`));
+  const store = sqliteStore(database);
+  database.exec("DROP TABLE farebox_payments");
+  await expect(store.ready()).rejects.toThrow(/no such table.*restart the process/);
+  database.close();
+});
+
+test("old rows are deleted in small batches by later claims, and unfinished ones stay", async () => {
+  const database = new Libsql(join(folder, `${files++}.db`));
+  let nowMs = Date.now();
+  const store = sqliteStore(database, { now: () => nowMs });
+  const expiresAtMs = nowMs + 60_000;
+  const claim = (identity: string) => store.claim({ identity, binding: "b", owner: "run", expiresAtMs });
+  for (let at = 0; at < 500; at++) await claim(`p${at}`);
+  await store.transition({ identity: "p0", from: "claimed", to: "settling", owner: "run" });
+  nowMs += 12 * 60_000;
+  for (let at = 0; at < 5; at++) await claim(`later ${at}`);
+  await store.find("p");
+  const rows = database.prepare("SELECT identity FROM farebox_payments WHERE identity LIKE 'p%'").all();
+  expect(rows).toEqual([expect.objectContaining({ identity: "p0" })]);
+  database.close();
+});

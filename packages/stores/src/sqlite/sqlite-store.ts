@@ -1,0 +1,271 @@
+/**
+ * The payment store in an SQLite file, for the processes of one machine.
+ *
+ * @module
+ */
+import {
+  type Claim,
+  type ClaimRequest,
+  type Owned,
+  type PaymentRecord,
+  type PaymentStore,
+  RELEASABLE,
+  type SharedRun,
+  type SharedRuns,
+  type StoreProblem,
+  TRANSITIONS,
+  type Transition,
+  UNFINISHED,
+} from "@farebox/core";
+import { parseOptions, type StoreOptions } from "../options.js";
+import { COLUMNS, GRACE_MS, readRow, UNFINISHED_SQL, writtenColumns } from "../row.js";
+import { Connection, checkDatabase, type SqliteDatabase } from "./database.js";
+
+export type { StoreOptions } from "../options.js";
+export type { SqliteDatabase, SqliteStatement } from "./database.js";
+
+/** A payment store in SQLite. It has no `watch`: SQLite does not tell other processes. */
+export type SqliteStore = Required<Omit<PaymentStore, "watch">>;
+
+const RELEASABLE_SQL = RELEASABLE.map((state) => `'${state}'`).join(", ");
+
+/** Records of one page of `unfinished`. */
+const PAGE = 50;
+
+/** Old rows that are deleted at once, and how often a process looks for them. */
+const BATCH = 200;
+const SWEEP_EVERY_MS = 30_000;
+
+/**
+ * Creates a payment store in an SQLite file, and its tables. Several processes of one machine may use one file, also at their start.
+ *
+ * Give the store a database of its own: it sets `journal_mode = WAL` and `synchronous = FULL`.
+ *
+ * @param database - A `DatabaseSync` of `node:sqlite`, a `Database` of `better-sqlite3` or of `libsql`.
+ * @throws ConfigError when it is none of these, or an option is wrong; StoreError when the file cannot be used
+ */
+export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}): SqliteStore {
+  const check = (issues: Parameters<typeof checkDatabase>[1]) => checkDatabase(database, issues);
+  const { prefix, timeoutMs, now } = parseOptions(options, { tables: true, check });
+  const connection = new Connection(database, timeoutMs);
+  connection.open(schema(prefix));
+  return new Sqlite(connection, prefix, now);
+}
+
+class Sqlite implements SqliteStore {
+  readonly runs: SharedRuns;
+  readonly #connection: Connection;
+  readonly #prefix: string;
+  readonly #table: string;
+  readonly #now: () => number;
+  #lastSweepMs: number;
+
+  constructor(connection: Connection, prefix: string, now: () => number) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+    this.#table = `${prefix}_payments`;
+    this.#now = now;
+    this.#lastSweepMs = now() - Math.floor(Math.random() * SWEEP_EVERY_MS);
+    this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
+  }
+
+  async claim(request: ClaimRequest): Promise<Claim> {
+    const claim = await this.#connection.write(() => this.#claim(request));
+    this.#sweepSoon();
+    return claim;
+  }
+
+  #claim(request: ClaimRequest): Claim {
+    const { identity, binding, owner, expiresAtMs } = request;
+    const [identifier, leaseUntilMs] = [request.identifier ?? null, request.leaseUntilMs ?? null];
+    const nowMs = this.#now();
+    const forgetAtMs = Math.max(expiresAtMs, nowMs) + GRACE_MS;
+    const insert = () =>
+      this.#connection.get(
+        `INSERT INTO ${this.#table}
+           (identity, binding, state, owner, expires_at_ms, forget_at_ms, identifier, lease_until_ms)
+         VALUES (?, ?, 'claimed', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1 AS is_new`,
+        ...[identity, binding, owner, expiresAtMs, forgetAtMs, identifier, leaseUntilMs],
+      );
+    if (insert() !== undefined) return { kind: "claimed" };
+    const gone = `forget_at_ms <= ? AND state NOT IN (${UNFINISHED_SQL})`;
+    this.#connection.get(`DELETE FROM ${this.#table} WHERE identity = ? AND ${gone} RETURNING 1`, identity, nowMs);
+    this.#connection.get(`DELETE FROM ${this.#table} WHERE identifier = ? AND ${gone} RETURNING 1`, identifier, nowMs);
+    if (insert() !== undefined) return { kind: "claimed" };
+    const row = this.#connection.get(`SELECT ${COLUMNS} FROM ${this.#table} WHERE identity = ?`, identity);
+    return row === undefined ? { kind: "identifier_taken" } : { kind: "taken", record: readRow(row) };
+  }
+
+  async find(identity: string): Promise<PaymentRecord | undefined> {
+    const row = await this.#connection.read(() =>
+      this.#connection.get(
+        `SELECT ${COLUMNS} FROM ${this.#table}
+         WHERE identity = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))`,
+        ...[identity, this.#now()],
+      ),
+    );
+    return row && readRow(row);
+  }
+
+  async transition(change: Transition): Promise<boolean> {
+    const { identity, from, owner, to } = change;
+    if (!TRANSITIONS[from].includes(to)) return false;
+    const columns = writtenColumns(change);
+    const nowMs = this.#now();
+    const sets = columns.map(([column]) => `${column} = ?`);
+    if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
+    const times = UNFINISHED.includes(from) ? [nowMs, nowMs] : [nowMs];
+    const [last = nowMs, ...first] = times;
+    const row = await this.#connection.write(() =>
+      this.#connection.get(
+        `UPDATE ${this.#table} SET ${sets.join(", ")}
+         WHERE identity = ? AND state = ? AND owner = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))
+         RETURNING 1 AS is_changed`,
+        ...columns.map(([, value]) => value),
+        ...[...first, identity, from, owner, last],
+      ),
+    );
+    return row !== undefined;
+  }
+
+  async release(identity: string, owner: string): Promise<void> {
+    await this.#connection.write(() =>
+      this.#connection.get(
+        `DELETE FROM ${this.#table} WHERE identity = ? AND owner = ? AND state IN (${RELEASABLE_SQL}) RETURNING 1`,
+        ...[identity, owner],
+      ),
+    );
+  }
+
+  async *unfinished(): AsyncIterable<PaymentRecord> {
+    for (let after = ""; ; ) {
+      const rows = await this.#connection.read(() =>
+        this.#connection.all(
+          `SELECT ${COLUMNS} FROM ${this.#table}
+           WHERE state IN (${UNFINISHED_SQL}) AND identity > ? ORDER BY identity LIMIT ${PAGE}`,
+          after,
+        ),
+      );
+      for (const row of rows) yield readRow(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < PAGE) return;
+      after = String(last["identity"]);
+    }
+  }
+
+  async renew(owned: readonly Owned[], leaseUntilMs: number): Promise<void> {
+    await this.#connection.write(() => {
+      for (const { identity, owner } of owned) {
+        this.#connection.get(
+          `UPDATE ${this.#table} SET lease_until_ms = ?
+           WHERE identity = ? AND owner = ? AND state NOT IN ('rejected', 'unsent', 'unknown') RETURNING 1`,
+          ...[leaseUntilMs, identity, owner],
+        );
+      }
+    });
+  }
+
+  async keep(name: string, value: string): Promise<string> {
+    const row = await this.#connection.write(() =>
+      this.#connection.get(
+        `INSERT INTO ${this.#prefix}_kept (name, value) VALUES (?, ?)
+         ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING value`,
+        ...[name, value],
+      ),
+    );
+    return String(row?.["value"]);
+  }
+
+  async ready(): Promise<readonly StoreProblem[]> {
+    return this.#connection.read(() => {
+      const problems: StoreProblem[] = [];
+      const add = (detail: string) => problems.push({ kind: "NOT_DURABLE", detail });
+      // Fails if a table or a column is missing.
+      this.#connection.get(`SELECT ${COLUMNS}, forget_at_ms FROM ${this.#table} LIMIT 1`);
+      const file = this.#connection.all("PRAGMA database_list").find(({ name }) => name === "main")?.["file"];
+      if (file === "" || file === null) add("the database is in memory; open a file");
+      const synchronous = Number(this.#connection.get("PRAGMA synchronous")?.["synchronous"]);
+      if (synchronous < FULL) add("synchronous is below FULL; set it to FULL");
+      return problems;
+    });
+  }
+
+  async #putRun(run: SharedRun, nowMs: number): Promise<readonly SharedRun[]> {
+    const table = `${this.#prefix}_runs`;
+    const rows = await this.#connection.write(() => {
+      this.#connection.all(`DELETE FROM ${table} WHERE payer = ? AND until_ms <= ? RETURNING 1`, run.payer, nowMs);
+      this.#connection.get(
+        `INSERT INTO ${table} (payer, id, until_ms, run) VALUES (?, ?, ?, ?)
+         ON CONFLICT (payer, id) DO UPDATE SET until_ms = excluded.until_ms, run = excluded.run RETURNING 1`,
+        ...[run.payer, run.id, run.untilMs, JSON.stringify(run)],
+      );
+      return this.#connection.all(`SELECT run FROM ${table} WHERE payer = ? AND until_ms > ?`, run.payer, nowMs);
+    });
+    return rows.map((row) => JSON.parse(String(row["run"])));
+  }
+
+  async #removeRun({ id, payer }: Pick<SharedRun, "id" | "payer">): Promise<void> {
+    await this.#connection.write(() =>
+      this.#connection.get(`DELETE FROM ${this.#prefix}_runs WHERE payer = ? AND id = ? RETURNING 1`, payer, id),
+    );
+  }
+
+  /** Deletes some old rows after a claim. The next claim deletes more, if there are more. */
+  #sweepSoon(): void {
+    const nowMs = this.#now();
+    if (nowMs - this.#lastSweepMs < SWEEP_EVERY_MS) return;
+    this.#lastSweepMs = nowMs;
+    const [payments, runs] = [this.#table, `${this.#prefix}_runs`];
+    const deleteSome = this.#connection.write(() => {
+      const old = this.#connection.all(
+        `DELETE FROM ${payments} WHERE rowid IN (
+           SELECT rowid FROM ${payments} WHERE forget_at_ms <= ? AND state NOT IN (${UNFINISHED_SQL}) LIMIT ${BATCH}
+         ) RETURNING 1`,
+        nowMs,
+      );
+      const ended = this.#connection.all(
+        `DELETE FROM ${runs} WHERE rowid IN (SELECT rowid FROM ${runs} WHERE until_ms <= ? LIMIT ${BATCH}) RETURNING 1`,
+        nowMs,
+      );
+      if (old.length === BATCH || ended.length === BATCH) this.#lastSweepMs = 0;
+    });
+    // The next claim tries again.
+    deleteSome.catch(() => {});
+  }
+}
+
+/** `PRAGMA synchronous`: each commit waits for the disk. */
+const FULL = 2;
+
+function schema(prefix: string): string {
+  return `
+    CREATE TABLE IF NOT EXISTS ${prefix}_payments (
+      identity TEXT PRIMARY KEY NOT NULL,
+      binding TEXT NOT NULL,
+      state TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      expires_at_ms INTEGER NOT NULL,
+      forget_at_ms INTEGER NOT NULL,
+      facilitator TEXT,
+      identifier TEXT UNIQUE,
+      request TEXT,
+      lease_until_ms INTEGER,
+      answer TEXT,
+      body BLOB,
+      receipt TEXT
+    );
+    CREATE INDEX IF NOT EXISTS ${prefix}_payments_unfinished ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
+    CREATE INDEX IF NOT EXISTS ${prefix}_payments_forget ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});
+    CREATE TABLE IF NOT EXISTS ${prefix}_runs (
+      payer TEXT NOT NULL,
+      id TEXT NOT NULL,
+      until_ms INTEGER NOT NULL,
+      run TEXT NOT NULL,
+      PRIMARY KEY (payer, id)
+    );
+    CREATE INDEX IF NOT EXISTS ${prefix}_runs_until ON ${prefix}_runs (until_ms);
+    CREATE TABLE IF NOT EXISTS ${prefix}_kept (
+      name TEXT PRIMARY KEY NOT NULL,
+      value TEXT NOT NULL
+    )`;
+}
