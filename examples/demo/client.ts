@@ -26,14 +26,35 @@ export async function payFor(
     watch({ request, response: response.clone() });
     return response;
   };
+  return payingBy(watched, privateKey)(url, init);
+}
+
+/** Requests the first URL, and sends its payment to all of them at once. Returns the response of each. */
+export async function payAtOnce(
+  urls: readonly [string, ...string[]],
+  { privateKey }: { readonly privateKey: `0x${string}` },
+): Promise<readonly Response[]> {
+  let responses: readonly Response[] = [];
+  const multiplied: typeof fetch = async (input, options) => {
+    const { headers } = new Request(input, options);
+    if (!headers.has("PAYMENT-SIGNATURE")) return fetch(input, options);
+    responses = await Promise.all(urls.map((url) => fetch(url, { headers })));
+    const [first] = responses;
+    return first?.clone() ?? Response.error();
+  };
+  await payingBy(multiplied, privateKey)(urls[0]);
+  return responses;
+}
+
+/** A `fetch` that pays, over another one. */
+function payingBy(inner: typeof fetch, privateKey: `0x${string}`): typeof fetch {
   const account = privateKeyToAccount(privateKey);
-  const fetchWithPayment = wrapFetchWithPaymentFromConfig(watched, {
+  return wrapFetchWithPaymentFromConfig(inner, {
     schemes: [
       { network: "eip155:*", client: new ExactEvmScheme(account) },
       { network: "eip155:*", client: new UptoEvmScheme(account) },
     ],
   });
-  return fetchWithPayment(url, init);
 }
 
 /** Decodes a payment header; `undefined` without one. */

@@ -1,7 +1,8 @@
 /**
  * `pnpm demo`: a real client pays for a real Express route on a real chain, all on this machine.
  *
- * `--serve` keeps all servers running on fixed ports. `--port N` uses N, N+1 and N+2 instead of 4021 to 4023.
+ * `--serve` keeps all servers running on fixed ports. `--port N` uses N, N+1 and N+2 instead of 4021 to 4023. `--processes N` sends one
+ * payment to N processes of the seller at once.
  *
  * @module
  */
@@ -9,6 +10,7 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { LocalChainError } from "@farebox/testing";
 import { DemoError } from "./demo-error.js";
+import { payTogether } from "./processes.js";
 import { bad, createProgress, good, heading, line } from "./screen.js";
 import { type Ports, type Stage, setStage } from "./stage.js";
 import { walkThrough } from "./tour.js";
@@ -17,17 +19,18 @@ const DEFAULT_PORT = 4021;
 const ANY_PORTS: Ports = { seller: 0, facilitator: 0, chain: 0 };
 
 async function main(): Promise<void> {
-  const { serve, ports } = readArguments();
+  const { serve, ports, processes } = readArguments();
   const started = performance.now();
   const progress = createProgress();
   heading("Farebox: a paid request, start to end");
-  const stage = await setStage(ports, progress.step);
+  const stage = await setStage({ ports, processes }, progress.step);
   progress.done();
   try {
-    await walkThrough(stage);
+    if (processes === 1) await walkThrough(stage);
+    else await payTogether(stage);
     heading(`All checks passed, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
     if (serve) await keepServing(stage);
-    else line("Keep it running with: npx -y pnpm@10 demo --serve");
+    else if (processes === 1) line("Keep it running with: npx -y pnpm@10 demo --serve");
   } finally {
     await stage.close();
   }
@@ -46,21 +49,36 @@ async function keepServing(stage: Stage): Promise<void> {
   good("stopped");
 }
 
-function readArguments(): { readonly serve: boolean; readonly ports: Ports } {
-  const options = { serve: { type: "boolean" }, port: { type: "string" } } as const;
+interface Arguments {
+  readonly serve: boolean;
+  readonly ports: Ports;
+  readonly processes: number;
+}
+
+function readArguments(): Arguments {
+  const options = { serve: { type: "boolean" }, port: { type: "string" }, processes: { type: "string" } } as const;
   try {
     // pnpm passes `--` on to the script.
     const { values } = parseArgs({ options, args: process.argv.slice(2).filter((argument) => argument !== "--") });
     const serve = values.serve ?? false;
-    if (values.port === undefined && !serve) return { serve, ports: ANY_PORTS };
+    const processes = values.processes === undefined ? 1 : readProcesses(values.processes);
+    if (processes > 1 && (serve || values.port !== undefined)) {
+      throw new DemoError("--processes takes neither --serve nor --port");
+    }
+    if (values.port === undefined && !serve) return { serve, ports: ANY_PORTS, processes };
     const first = values.port === undefined ? DEFAULT_PORT : readPort(values.port);
-    return { serve, ports: { seller: first, facilitator: first + 1, chain: first + 2 } };
+    return { serve, ports: { seller: first, facilitator: first + 1, chain: first + 2 }, processes };
   } catch (error) {
     if (error instanceof DemoError) throw error;
     throw new DemoError(
-      `${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N]`,
+      `${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N] [--processes N]`,
     );
   }
+}
+
+function readProcesses(text: string): number {
+  if (/^[2-8]$/.test(text)) return Number(text);
+  throw new DemoError(`--processes takes a number from 2 to 8, not ${JSON.stringify(text)}`);
 }
 
 function readPort(text: string): number {

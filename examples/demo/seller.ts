@@ -3,11 +3,15 @@
  *
  * @module
  */
-import { paymentMiddleware } from "@farebox/express";
+import { type PaymentsOptions, paymentMiddleware } from "@farebox/express";
 import express, { type Express } from "express";
 
 /** Creates the app: the weather costs $0.001, and reversing a text costs $0.0001 per word, at most $0.001. */
-export function createSeller(payTo: `0x${string}`, facilitatorUrl: string): Express {
+export function createSeller(
+  payTo: `0x${string}`,
+  facilitatorUrl: string,
+  options: Pick<PaymentsOptions, "store" | "hooks"> = {},
+): Express {
   const app = express();
   app.use(
     paymentMiddleware(
@@ -23,7 +27,7 @@ export function createSeller(payTo: `0x${string}`, facilitatorUrl: string): Expr
           description: "Your words, backwards",
         },
       },
-      { facilitator: facilitatorUrl },
+      { facilitator: facilitatorUrl, ...options },
     ),
   );
   app.get("/weather", (_req, res) => {

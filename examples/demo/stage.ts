@@ -12,6 +12,7 @@ import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
 import express, { type Express } from "express";
 import { DemoError } from "./demo-error.js";
+import { type Shop, startProcesses } from "./processes.js";
 import { createSeller } from "./seller.js";
 
 /** The accounts of the demo. Their keys come with anvil, and are public. */
@@ -24,18 +25,27 @@ export interface Ports {
   readonly chain: number;
 }
 
+/** What to start. */
+export interface StageOptions {
+  readonly ports: Ports;
+  /** Processes of the seller. With several, each has a port of its own, and they share an SQLite file. */
+  readonly processes: number;
+}
+
 /** The running servers and the accounts. */
 export interface Stage {
   readonly chain: LocalChain;
   readonly facilitatorUrl: string;
   readonly sellerUrl: string;
+  /** All processes of the seller. */
+  readonly shop: Shop;
   readonly payer: { readonly address: `0x${string}`; readonly privateKey: `0x${string}` };
   readonly seller: { readonly address: `0x${string}` };
   close(): Promise<void>;
 }
 
 /** Starts all servers. Calls `progress` before each slow step. */
-export async function setStage(ports: Ports, progress: (step: string) => void): Promise<Stage> {
+export async function setStage({ ports, processes }: StageOptions, progress: (step: string) => void): Promise<Stage> {
   if (signer === undefined || payer === undefined || seller === undefined) throw new DemoError("no accounts");
   const opened: (() => Promise<unknown>)[] = [];
   const close = async () => {
@@ -54,10 +64,13 @@ export async function setStage(ports: Ports, progress: (step: string) => void): 
     const facilitator = await listen(createFacilitatorApp(chain, signer.privateKey), ports.facilitator);
     opened.push(facilitator.close);
 
-    progress("starting the seller");
-    const shop = await listen(createSeller(seller.address, facilitator.url), ports.seller);
+    progress(processes === 1 ? "starting the seller" : `starting ${processes} processes of the seller`);
+    const shop =
+      processes === 1
+        ? await startSeller(seller.address, facilitator.url, ports.seller)
+        : await startProcesses(seller.address, facilitator.url, processes);
     opened.push(shop.close);
-    return { chain, facilitatorUrl: facilitator.url, sellerUrl: shop.url, payer, seller, close };
+    return { chain, facilitatorUrl: facilitator.url, sellerUrl: shop.urls[0], shop, payer, seller, close };
   } catch (error) {
     await close();
     throw error;
@@ -72,6 +85,11 @@ function createFacilitatorApp({ network, rpcUrl }: LocalChain, privateKey: `0x${
   const app = express();
   app.use(facilitatorRouter(createFacilitator({ schemes, catalog }), { open: true }));
   return app;
+}
+
+async function startSeller(payTo: `0x${string}`, facilitatorUrl: string, port: number): Promise<Shop> {
+  const { url, close } = await listen(createSeller(payTo, facilitatorUrl), port);
+  return { urls: [url], runs: [], close };
 }
 
 async function listen(

@@ -66,6 +66,19 @@ test("the demo keeps serving with --serve, takes a payment by hand, and stops wh
   expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
 }, 60_000);
 
+test("the demo sends one payment to two processes with --processes 2, and it runs and settles once", async () => {
+  const { code, out, err } = await finish(run("main.js", "--processes", "2"));
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  const story = [
+    /process 1: GET http:\/\/127\.0\.0\.1:\d+\/weather → 200 OK/,
+    /process 2: GET http:\/\/127\.0\.0\.1:\d+\/weather → 200 OK/,
+    /the handler ran once, in process [12]/,
+    /the payment settled once/,
+    /All checks passed/,
+  ];
+  expect(story.filter((part) => !part.test(out))).toEqual([]);
+});
+
 test("the demo says in one line which port is busy", async () => {
   const busy = createServer().listen(0, "127.0.0.1");
   await once(busy, "listening");
@@ -80,7 +93,9 @@ test("the demo says in one line which port is busy", async () => {
 
 test.each([
   { args: ["--port", "abc"], says: '--port takes a number from 1 to 65533, not "abc"' },
-  { args: ["--wat"], says: "Usage: demo [--serve] [--port N]" },
+  { args: ["--wat"], says: "Usage: demo [--serve] [--port N] [--processes N]" },
+  { args: ["--processes", "1"], says: '--processes takes a number from 2 to 8, not "1"' },
+  { args: ["--processes", "2", "--serve"], says: "--processes takes neither --serve nor --port" },
 ])("the demo refuses $args", async ({ args, says }) => {
   const { code, err } = await finish(run("main.js", ...args));
   expect(code).toBe(1);
