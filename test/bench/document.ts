@@ -139,7 +139,16 @@ export function renderBenchmarks(measured: Measured): string {
   ].join("\n");
 }
 
-function machineLines({ processor, cores, memoryGigabytes, system, node, isPinned, versions }: Machine): string[] {
+/** Describes the machine, in two lines. */
+export function machineLines({
+  processor,
+  cores,
+  memoryGigabytes,
+  system,
+  node,
+  isPinned,
+  versions,
+}: Machine): string[] {
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const pinned = isPinned ? "servers on one core, load on another" : "servers and load share the cores";
   return [
@@ -148,11 +157,15 @@ function machineLines({ processor, cores, memoryGigabytes, system, node, isPinne
   ];
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** A table in Markdown. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)];
 }
 
-const count = (value: number): string => Math.round(value).toLocaleString("en");
-const ratio = (value: number): string => value.toFixed(2);
-const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 0);
+/** A number without decimals. */
+export const count = (value: number): string => Math.round(value).toLocaleString("en");
+/** A number with two decimals. */
+export const ratio = (value: number): string => value.toFixed(2);
+/** Milliseconds. */
+export const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 0);

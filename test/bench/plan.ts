@@ -8,6 +8,13 @@ import type { Recorded } from "./recorded.js";
 /** Who answers. */
 export type Side = "bare" | "reference" | "farebox";
 
+/** A payment store of several processes. */
+export interface StorePlace {
+  readonly kind: "redis" | "postgres" | "sqlite";
+  /** URL of the server, or path of the file. */
+  readonly place: string;
+}
+
 /** The server to start. */
 export interface Plan {
   readonly side: Side;
@@ -19,6 +26,8 @@ export interface Plan {
   readonly facilitatorUrl?: string;
   /** When the money moves. Default: after the handler. Only Farebox is asked. */
   readonly settle?: "before";
+  /** Where payments are recorded. Default: in memory. Only Farebox is asked. */
+  readonly store?: StorePlace;
   /** What the side that the bare one stands for answers at each path. */
   readonly answers?: Readonly<Record<string, Recorded>>;
 }

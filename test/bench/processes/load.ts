@@ -11,10 +11,14 @@ import { preparePayments } from "./payments.js";
 export interface Load {
   /** With `{n}` where each request has another number. */
   readonly url: string;
+  /** Other servers of the same path. The connections go to all servers in turn. */
+  readonly otherUrls?: readonly string[];
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
   /** Of the first nonce, so that no two runs share one. */
   readonly firstPayment: number;
+  /** Whether the payments seem to be signed by contract wallets, so that the seller does not check the signatures. */
+  readonly isWallet?: boolean;
   readonly connections: number;
   readonly seconds: number;
   /** The status that counts. */
@@ -30,7 +34,7 @@ export interface LoadResult {
 const PAYMENTS_PER_SECOND = 30_000;
 
 const load: Load = JSON.parse(process.argv[2] ?? "");
-const { url, connections, seconds: duration } = load;
+const { url, otherUrls = [], connections, seconds: duration } = load;
 const payments = await makePayments();
 const { pathname } = new URL(url.replace("{n}", "~"));
 let count = 0;
@@ -45,7 +49,8 @@ const setupRequest: autocannon.Request["setupRequest"] = (request) => {
 };
 
 const result = await autocannon({
-  url: atCount(url, 0),
+  // Its types know one URL only.
+  url: otherUrls.length === 0 ? atCount(url, 0) : ([url, ...otherUrls] as unknown as string),
   connections,
   duration,
   requests: [{ method: "GET", setupRequest }],
@@ -62,6 +67,6 @@ process.disconnect?.();
 /** Beforehand: the core that asks is to be no slower for the payments. */
 async function makePayments(): Promise<readonly string[]> {
   if (load.payAt === undefined) return [];
-  const next = await preparePayments(atCount(load.payAt, 0), BigInt(load.firstPayment));
+  const next = await preparePayments(atCount(load.payAt, 0), BigInt(load.firstPayment), load.isWallet);
   return Array.from({ length: PAYMENTS_PER_SECOND * duration }, next);
 }

@@ -11,8 +11,8 @@ const PAYERS = 1_000n;
 /** Yields the next `PAYMENT-SIGNATURE`. */
 export type NextPayment = () => string;
 
-/** Prepares payments for the first offer of a route. */
-export async function preparePayments(url: string, first: bigint): Promise<NextPayment> {
+/** Prepares payments for the first offer of a route. With `isWallet` they seem to be signed by contract wallets. */
+export async function preparePayments(url: string, first: bigint, isWallet = false): Promise<NextPayment> {
   const { headers } = await record(url);
   const challenge = JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8"));
   const { accepts, resource, extensions } = challenge;
@@ -29,13 +29,15 @@ export async function preparePayments(url: string, first: bigint): Promise<NextP
       validBefore,
       nonce: hex(count, 32),
     };
-    const payload = { signature: SIGNATURE, authorization };
+    const payload = { signature: isWallet ? OF_A_WALLET : SIGNATURE, authorization };
     const payment = { x402Version: 2, payload, extensions, resource, accepted };
     return Buffer.from(JSON.stringify(payment)).toString("base64");
   };
 }
 
 const SIGNATURE = `0x${"11".repeat(64)}1b`;
+/** Longer than a key's, so only the chain can check it. */
+const OF_A_WALLET = `0x${"11".repeat(96)}`;
 
 function hex(value: bigint, bytes: number): string {
   return `0x${value.toString(16).padStart(bytes * 2, "0")}`;

@@ -12,6 +12,8 @@ export interface Probe {
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
   readonly firstPayment: number;
+  /** Whether the payments seem to be signed by contract wallets, so that the seller does not check the signatures. */
+  readonly isWallet?: boolean;
   /** Sent as it is, in place of a payment. */
   readonly hostile?: string;
   readonly requests: number;
@@ -30,7 +32,10 @@ export interface ProbeResult {
 
 const probe: Probe = JSON.parse(process.argv[2] ?? "");
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const next = probe.payAt === undefined ? undefined : await preparePayments(probe.payAt, BigInt(probe.firstPayment));
+const next =
+  probe.payAt === undefined
+    ? undefined
+    : await preparePayments(probe.payAt, BigInt(probe.firstPayment), probe.isWallet);
 
 const firstByteMs: number[] = [];
 const wholeMs: number[] = [];

@@ -14,8 +14,8 @@ import type { Probe, ProbeResult } from "./probe.js";
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
 
-/** Servers have the first, everything else the second. */
-type Core = 0 | 1;
+/** Servers have the first, everything else the second. Several processes of a server have both, as all that runs beside them. */
+type Core = 0 | 1 | "any";
 
 /** What a server has used since it was started. */
 export interface Usage {
@@ -34,8 +34,8 @@ export interface RunningServer {
 }
 
 /** Starts a server. */
-export async function startServer(plan: Plan, flags: readonly string[] = []): Promise<RunningServer> {
-  const child = start("server.js", JSON.stringify(plan), { core: 0, flags });
+export async function startServer(plan: Plan, flags: readonly string[] = [], core: Core = 0): Promise<RunningServer> {
+  const child = start("server.js", JSON.stringify(plan), { core, flags });
   const { port } = await nextMessage<{ port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -59,8 +59,8 @@ export async function startFacilitator(latencyMs: number): Promise<Pick<RunningS
 let payments = 0;
 
 /** Puts load on a server. */
-export function runLoad(load: Omit<Load, "firstPayment">): Promise<LoadResult> {
-  return runChild("load.js", load);
+export function runLoad(load: Omit<Load, "firstPayment">, core: Core = 1): Promise<LoadResult> {
+  return runChild("load.js", load, core);
 }
 
 /** Asks a server, one request after another. A facilitator is asked from where servers are: on the core that they have. */
@@ -83,7 +83,7 @@ function start(
 ): ChildProcess {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const command = [process.execPath, ...flags, script, argument];
-  const [program = "", ...rest] = PINNED ? ["taskset", "-c", String(core), ...command] : command;
+  const [program = "", ...rest] = PINNED && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
   const env = { ...process.env, NODE_ENV: "production" };
   // What a side logs is not what is measured; what ends a process is seen.
   return spawn(program, rest, { env, stdio: ["ignore", "ignore", "inherit", "ipc"] });

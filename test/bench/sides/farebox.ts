@@ -10,6 +10,7 @@ import type { Plan } from "../plan.js";
 import { settle, supported, verify } from "./facilitator.js";
 import { addGoods } from "./goods.js";
 import { routesOf } from "./offers.js";
+import { openStore } from "./store.js";
 
 const inProcess: Facilitator = {
   verify: async ({ paymentPayload }) => verify(paymentPayload),
@@ -23,6 +24,7 @@ export function createFarebox(plan: Plan): Express {
   const table = Object.entries(routesOf(plan)).map(([key, route]) => [key, when ? { ...route, settle: when } : route]);
   const routes: RoutesConfig = Object.fromEntries(table);
   const app = express();
-  app.use(paymentMiddleware(routes, { facilitator: plan.facilitatorUrl ?? inProcess }));
+  const store = plan.store === undefined ? {} : { store: openStore(plan.store) };
+  app.use(paymentMiddleware(routes, { facilitator: plan.facilitatorUrl ?? inProcess, ...store }));
   return addGoods(app);
 }
