@@ -45,7 +45,7 @@ export function renderStoreBenchmarks(measured: MeasuredStores): string {
     "",
     ...machineLines(measured.machine),
     `${measured.storeVersions}.`,
-    `Processes of others at work on the machine when it began: ${ratio(measured.loadAverage)} (load average).`,
+    ...busyLines(measured.loadAverage),
     "",
     "## Targets",
     "",
@@ -71,7 +71,7 @@ export function renderStoreBenchmarks(measured: MeasuredStores): string {
     "",
     "## Several processes on one store",
     "",
-    "64 connections, and a facilitator in the process. *A second* is what the whole machine serves, load included. The two last columns",
+    "32 connections, and a facilitator in the process. *A second* is what the whole machine serves, load included. The two last columns",
     "are processor time for one request; that of SQLite is the sellers'. *To one, by processor* is what the processes would serve if",
     "each had a core to itself.",
     "",
@@ -122,6 +122,16 @@ function targetsOf({ latencies, throughput }: MeasuredStores): string[][] {
     ]);
   });
   return [...added, ...scaling];
+}
+
+/** Figures of a busy machine say so. */
+function busyLines(loadAverage: number): string[] {
+  if (loadAverage < 1) return [];
+  return [
+    "",
+    `**The machine was busy with other work** (load average ${ratio(loadAverage)}). Times in milliseconds are upper bounds, and requests`,
+    "a second tell little. Processor time is less affected. Run the command again on a quiet machine.",
+  ];
 }
 
 /** How many processes a machine like this can keep at work, and one server of Redis. */

@@ -20,7 +20,7 @@ const ROOT = new URL("../../../", import.meta.url);
 const RECORDS = 1_000_000;
 
 const note = (what: string) => void process.stderr.write(`\r\u001b[2K${what}`);
-const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 3, warmUpSeconds: 3, requests: 200, note };
+const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 2, warmUpSeconds: 3, requests: 200, note };
 const QUICK: Effort = { generations: 1, rounds: 1, seconds: 1, warmUpSeconds: 1, requests: 50, note };
 
 const isQuick = process.argv.includes("--quick");

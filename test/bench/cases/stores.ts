@@ -40,7 +40,9 @@ export interface StoreFigures {
 const KINDS: readonly StorePlace["kind"][] = ["redis", "postgres", "sqlite"];
 const PROCESSES = [1, 2, 4];
 /** Divisible among the processes. */
-const CONNECTIONS = 64;
+const CONNECTIONS = 32;
+/** More than one machine serves with a store. */
+const PAYMENTS_PER_SECOND = 8_000;
 /** Away from the seller. A real facilitator is farther. */
 const FACILITATOR_MS = 5;
 
@@ -137,7 +139,8 @@ async function warmUp(sellers: readonly RunningServer[], { warmUpSeconds, note }
 
 function putLoad(sellers: readonly RunningServer[], seconds: number) {
   const [url = "", ...otherUrls] = sellers.map((seller) => seller.url + PATHS.paid);
-  return runLoad({ url, otherUrls, payAt: url, connections: CONNECTIONS, seconds, expect: 200, isWallet: true }, "any");
+  const more = { isWallet: true, paymentsPerSecond: PAYMENTS_PER_SECOND };
+  return runLoad({ url, otherUrls, payAt: url, connections: CONNECTIONS, seconds, expect: 200, ...more }, "any");
 }
 
 async function cpuOf(sellers: readonly RunningServer[]): Promise<number> {

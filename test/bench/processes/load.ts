@@ -19,6 +19,8 @@ export interface Load {
   readonly firstPayment: number;
   /** Whether the payments seem to be signed by contract wallets, so that the seller does not check the signatures. */
   readonly isWallet?: boolean;
+  /** How many payments to prepare. Default: 30,000. */
+  readonly paymentsPerSecond?: number;
   readonly connections: number;
   readonly seconds: number;
   /** The status that counts. */
@@ -68,5 +70,5 @@ process.disconnect?.();
 async function makePayments(): Promise<readonly string[]> {
   if (load.payAt === undefined) return [];
   const next = await preparePayments(atCount(load.payAt, 0), BigInt(load.firstPayment), load.isWallet);
-  return Array.from({ length: PAYMENTS_PER_SECOND * duration }, next);
+  return Array.from({ length: (load.paymentsPerSecond ?? PAYMENTS_PER_SECOND) * duration }, next);
 }

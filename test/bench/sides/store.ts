@@ -12,12 +12,15 @@ import pg from "pg";
 import { createClient } from "redis";
 import type { StorePlace } from "../plan.js";
 
+/** A machine under load is slow, and not down. */
+const PATIENT = { timeoutMs: 60_000 };
+
 /** Opens a store. */
 export function openStore({ kind, place }: StorePlace): PaymentStore {
-  if (kind === "sqlite") return sqliteStore(new Database(place));
-  if (kind === "postgres") return postgresStore(new pg.Pool({ connectionString: place }));
+  if (kind === "sqlite") return sqliteStore(new Database(place), PATIENT);
+  if (kind === "postgres") return postgresStore(new pg.Pool({ connectionString: place }), PATIENT);
   const client = createClient({ url: place }).on("error", (error) => process.stderr.write(`${error}\n`));
   // Commands wait until it is connected.
   void client.connect();
-  return redisStore(client);
+  return redisStore(client, PATIENT);
 }

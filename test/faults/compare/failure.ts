@@ -27,6 +27,8 @@ export interface SellerPlan {
   readonly cors: boolean;
   /** How long the library may wait for its facilitator. Default: as long as it wants. */
   readonly patienceMs: number | undefined;
+  /** Whether a second process of the seller runs. Farebox gets a store for both; the reference has none. */
+  readonly hasSecondProcess: boolean;
 }
 
 /** What is sold unless a failure says otherwise. */
@@ -40,6 +42,7 @@ export const USUAL: SellerPlan = {
   path: "/goods",
   cors: false,
   patienceMs: undefined,
+  hasSecondProcess: false,
 };
 
 /** What the client saw: statuses in order, or what happened in place of one. */

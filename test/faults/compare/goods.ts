@@ -35,6 +35,11 @@ export type Goods = (floor: Floor) => RequestHandler;
 export const GOODS = {
   plain: () => (_req, res) => void res.json({ sold: true }),
 
+  slow: () => async (_req, res) => {
+    await delay(2 * PAUSE_MS);
+    res.json({ sold: true });
+  },
+
   "not found": () => (_req, res) => void res.status(404).json({ error: "not found" }),
 
   throwing: () => async () => {

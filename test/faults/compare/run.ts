@@ -46,7 +46,7 @@ async function bringAbout(subject: Failure, library: Library): Promise<Facts> {
   }
 }
 
-async function watch(subject: Failure, { scene, debits }: OpenScene): Promise<Facts> {
+async function watch(subject: Failure, { scene, debits, runsOfSecond }: OpenScene): Promise<Facts> {
   const { seller } = scene;
   const end = seller.ended.then((code): Seen => ({ answers: [`the process ended with code ${code}`] }));
   if (seller.url === undefined) {
@@ -57,5 +57,5 @@ async function watch(subject: Failure, { scene, debits }: OpenScene): Promise<Fa
   const isBroken = seen.answers.some((answer) => String(answer).endsWith(BROKEN_OFF));
   const last = isBroken ? await Promise.race([end, delay(END_MS, seen)]) : seen;
   const runs = await Promise.race([seller.usage().then((usage) => usage.runs), end.then(() => 0)]);
-  return { ...last, runs, debits: debits() };
+  return { ...last, runs: runs + (await runsOfSecond()), debits: debits() };
 }

@@ -3,6 +3,9 @@
  *
  * @module
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   createPayer,
@@ -36,6 +39,8 @@ export interface Scene {
   ask(options?: PayOptions): Promise<Reply>;
   /** Asks for the goods and pays. */
   buy(options?: PayOptions): Promise<Reply>;
+  /** The same at the second process. */
+  buyAtSecond(options?: PayOptions): Promise<Reply>;
   /** A payment for the goods that was not sent. */
   sign(): Promise<NonNullable<Reply["payment"]>>;
   /** Waits for the facilitator to be called, but not for long: it may never be. */
@@ -49,6 +54,8 @@ export interface OpenScene {
   readonly scene: Scene;
   /** How often money moved. */
   debits(): number;
+  /** How often the handler ran at the second process. */
+  runsOfSecond(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -63,7 +70,11 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
   const port = Number(new URL(server.url).port);
   plant?.(server.faults);
   if (isDownAtBoot) await server.close();
-  const seller = await startSeller({ library, plan, facilitatorUrl: server.url, payTo });
+  const folder = mkdtempSync(join(tmpdir(), "farebox-compare-"));
+  const shared = plan.hasSecondProcess ? { storeFile: join(folder, "payments.db") } : {};
+  const start = () => startSeller({ library, plan, facilitatorUrl: server.url, payTo, ...shared });
+  const seller = await start();
+  const second = plan.hasSecondProcess ? await start() : undefined;
 
   const url = `${seller.url}${plan.path}`;
   const ask: Scene["ask"] = (options = {}) => send(url, options);
@@ -75,6 +86,7 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
     settled: () => money.asked,
     ask,
     buy: (options) => ask({ payer, ...options }),
+    buyAtSecond: (options) => send(second === undefined ? url : `${second.url}${plan.path}`, { payer, ...options }),
     async sign() {
       const { challenge } = await ask();
       if (challenge === undefined) throw new Error(`${url} is not priced`);
@@ -91,8 +103,11 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
   return {
     scene,
     debits: () => money.debits(),
+    runsOfSecond: async () => (second === undefined ? 0 : (await second.usage()).runs),
     async close() {
       await seller.close();
+      await second?.close();
+      rmSync(folder, { recursive: true });
       await server.close();
       await money.close();
     },

@@ -7,6 +7,7 @@
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { paymentMiddleware, type RoutesConfig, setSettlementOverrides } from "@farebox/express";
+import { sqliteStore } from "@farebox/stores/sqlite";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { UptoEvmScheme } from "@x402/evm/upto/server";
@@ -16,6 +17,7 @@ import {
   x402ResourceServer,
 } from "@x402/express";
 import express, { type RequestHandler } from "express";
+import Database from "libsql";
 import type { Library, SellerPlan } from "./failure.js";
 import { type Floor, GOODS, type Goods } from "./goods.js";
 
@@ -25,6 +27,8 @@ export interface SellerArguments {
   readonly plan: SellerPlan;
   readonly facilitatorUrl: string;
   readonly payTo: `0x${string}`;
+  /** The payments of several processes. Default: they are in memory. */
+  readonly storeFile?: string;
 }
 
 /** What a seller says of itself when it is asked. */
@@ -79,11 +83,12 @@ function makeTable(): RequestHandler | undefined {
   }
 }
 
-function sellWithFarebox({ facilitatorUrl, payTo }: SellerArguments): RequestHandler {
+function sellWithFarebox({ facilitatorUrl, payTo, storeFile }: SellerArguments): RequestHandler {
   const { patienceMs } = plan;
   const deadlines = patienceMs === undefined ? {} : { verifyMs: patienceMs, settleMs: patienceMs };
+  const store = storeFile === undefined ? {} : { store: sqliteStore(new Database(storeFile)) };
   // Some prices are refused, and keys are the failures'.
-  return paymentMiddleware(routesFor(payTo) as RoutesConfig, { facilitator: facilitatorUrl, deadlines });
+  return paymentMiddleware(routesFor(payTo) as RoutesConfig, { facilitator: facilitatorUrl, deadlines, ...store });
 }
 
 function sellWithReference({ facilitatorUrl: url, payTo }: SellerArguments): RequestHandler {

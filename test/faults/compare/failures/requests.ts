@@ -46,6 +46,17 @@ export const REQUESTS: readonly Failure[] = [
     },
   },
   {
+    failure: "one payment at two processes of the seller at once",
+    plan: { goods: "slow", hasSecondProcess: true },
+    expected: { answers: ["2 × 200"], runs: 1, debits: 1 },
+    act: async (scene) => {
+      const payment = await scene.sign();
+      // Both processes know the facilitator by then.
+      await scene.buyAtSecond({ select: () => undefined });
+      return { answers: [tally(await Promise.all([scene.buy({ payment }), scene.buyAtSecond({ payment })]))] };
+    },
+  },
+  {
     failure: "`PAYMENT-SIGNATURE` is not base64 of JSON",
     expected: { answers: [400], notes: ["unlike no payment"], runs: 0, debits: 0 },
     act: async (scene) => isToldApart(scene, { "PAYMENT-SIGNATURE": "%%%" }),
