@@ -1,5 +1,5 @@
 /**
- * `docs/background/store-benchmarks.md`: what the stores cost.
+ * The page store-benchmarks.md of docs/background: what the stores cost.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * Measures the payment stores that processes share, and writes `docs/background/store-benchmarks.md` and
- * `docs/background/store-benchmarks.json`.
+ * Measures the payment stores that processes share, and writes the page store-benchmarks.md and store-benchmarks.json in docs/background.
  *
- * Usage: `npx -y pnpm@10 bench:stores`. Needs `redis-server`. With `--quick` little is measured, and nothing is written.
+ * Usage: `npx -y pnpm@10 bench:stores`. Needs `redis-server`. With `--quick` little is measured, with `--only redis` one
+ * store with fewer payments on record; then nothing is written.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import Database from "libsql";
 import type { Effort } from "./cases/effort.js";
-import { measureStores } from "./cases/stores.js";
+import { KINDS, measureStores } from "./cases/stores.js";
 import { describeMachine } from "./machine.js";
 import { type MeasuredStores, renderStoreBenchmarks } from "./store-document.js";
 
@@ -26,14 +26,17 @@ const QUICK: Effort = { generations: 1, rounds: 1, seconds: 1, warmUpSeconds: 1,
 const isQuick = process.argv.includes("--quick");
 /** Of other processes, over the last minute. */
 const [loadAverage = 0] = loadavg();
-const figures = await measureStores(isQuick ? 10_000 : RECORDS, isQuick ? QUICK : EFFORT);
+const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
+const kinds = KINDS.filter((kind) => only === undefined || kind === only);
+const isPart = isQuick || only !== undefined;
+const figures = await measureStores(kinds, isPart ? 10_000 : RECORDS, isQuick ? QUICK : EFFORT);
 const measured: MeasuredStores = {
   loadAverage,
   machine: describeMachine(ROOT),
   storeVersions: storeVersions(),
   ...figures,
 };
-if (isQuick) process.stdout.write(`\n${renderStoreBenchmarks(measured)}`);
+if (isPart) process.stdout.write(`\n${renderStoreBenchmarks(measured)}`);
 else {
   writeFileSync(new URL("docs/background/store-benchmarks.json", ROOT), `${JSON.stringify(measured, null, 2)}\n`);
   writeFileSync(new URL("docs/background/store-benchmarks.md", ROOT), renderStoreBenchmarks(measured));

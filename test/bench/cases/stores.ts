@@ -37,7 +37,8 @@ export interface StoreFigures {
   readonly throughput: readonly StoreThroughput[];
 }
 
-const KINDS: readonly StorePlace["kind"][] = ["redis", "postgres", "sqlite"];
+/** All stores. */
+export const KINDS: readonly StorePlace["kind"][] = ["redis", "postgres", "sqlite"];
 const PROCESSES = [1, 2, 4];
 /** Divisible among the processes. */
 const CONNECTIONS = 32;
@@ -46,11 +47,15 @@ const PAYMENTS_PER_SECOND = 8_000;
 /** Away from the seller. A real facilitator is farther. */
 const FACILITATOR_MS = 5;
 
-/** Measures each store, empty and with many payments on record. */
-export async function measureStores(records: number, effort: Effort): Promise<StoreFigures> {
+/** Measures stores, empty and with many payments on record. */
+export async function measureStores(
+  kinds: readonly StorePlace["kind"][],
+  records: number,
+  effort: Effort,
+): Promise<StoreFigures> {
   const latencies: StoreLatency[] = [];
   const throughput: StoreThroughput[] = [await measureProcesses(1, { kind: "memory", records: 0 }, effort)];
-  for (const kind of KINDS) {
+  for (const kind of kinds) {
     const server = await startStore(kind);
     try {
       latencies.push(await measureLatency(server, 0, effort));
