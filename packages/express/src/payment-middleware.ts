@@ -40,6 +40,7 @@ import {
   gateOf,
   guardLayer,
   guardsOf,
+  handles,
   type Layer,
   type LayerRoute,
   markHandler,
@@ -147,7 +148,10 @@ interface Guarded {
 
 /** Lets no request through to a handler that is not paid for, however it came here. */
 function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHandler): RequestHandler {
+  const { route } = layer;
   return function guard(req: GatedRequest, res, next) {
+    // Express gives HEAD to each route of a path, also to those that have no handler for it.
+    if (route !== undefined && !handles(route, req.method)) return handler(req, res, next);
     const passFrom = (at: number): unknown => {
       const table = [...tables.values()][at];
       if (table === undefined) return handler(req, res, next);
@@ -156,7 +160,7 @@ function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHand
       const mounts = mountsOf(table, req);
       if (mounts === undefined) return proceed();
       const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
-      return follow(verdict, { req, res, gate, holdBytes, route: layer.route, proceed, fail: next });
+      return follow(verdict, { req, res, gate, holdBytes, route, proceed, fail: next });
     };
     return passFrom(0);
   };

@@ -301,7 +301,7 @@ export function takesAnyMethod({ methods }: Pick<LayerRoute, "methods">): boolea
 }
 
 /** Whether a route takes a method. Express serves HEAD through GET. */
-function handles({ methods }: LayerRoute, method: string | undefined): boolean {
+export function handles({ methods }: LayerRoute, method: string | undefined): boolean {
   if (method === undefined || methods["_all"] === true) return true;
   const name = method.toLowerCase();
   return methods[name] === true || (name === "head" && methods["get"] === true);
