@@ -237,17 +237,22 @@ function bindByMatch<T>(
   for (const spell of [spellAsSent, otherReadings]) {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
-      const paths = mounts.flatMap((mount) => read(samples, mount));
-      const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
+      const sent = mounts.flatMap((mount) => read(samples, mount));
+      const met = sent.flatMap((path) => view.receiversOf(gate, entry.method, path));
       // A route that charges by itself has its own price. A function that passes on may be the one that calls a hidden table.
       const meant = met.filter(
         (one) =>
           isFor(one) &&
           (one.kind === "route" ? free.has(one.handler) : one.isFinal || !isHidden || one.kind === "files"),
       );
-      // Beside a mount that responds to everything, no route gets the request.
+      // Of several mounts, the one that is spelled as the key. Beside one that responds to everything, no route gets the request.
+      const spelled = meant.filter(
+        ({ kind, paths = [] }) =>
+          kind !== "route" && paths.some((one) => samplesOf(one)?.some((sample) => sent.includes(sample))),
+      );
       const mount = meant.filter(({ kind, isFinal }) => kind === "files" || (kind === "mount" && isFinal));
-      if (meant.length > 0) return (mount.length > 0 ? mount : meant).map(({ handler }) => handler);
+      const own = [spelled, mount, meant].find(({ length }) => length > 0);
+      if (own !== undefined) return own.map(({ handler }) => handler);
     }
   }
   return [];

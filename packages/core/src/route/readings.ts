@@ -48,6 +48,11 @@ export function folderOf(path: string): string {
   return path.replace(/\/index\.[^/]*$/i, "") || "/";
 }
 
+/** The path of the index file of a folder. */
+export function indexOf(folder: string): string {
+  return `${folder.replace(/\/$/, "")}/index.html`;
+}
+
 /**
  * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path.
  * So a path leads to a key's file if a name of the one is the `asked` or the `kept` name of the other.

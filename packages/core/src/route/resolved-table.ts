@@ -10,7 +10,7 @@
  */
 import { type Binding, belowThatMount, bindKeys, type Priceable } from "./bind-keys.js";
 import { compileRegistered, samplesOf } from "./path.js";
-import { fileNames, folderOf, otherReadings } from "./readings.js";
+import { fileNames, folderOf, indexOf, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
 import {
   belowMount,
@@ -160,7 +160,7 @@ export class ResolvedTable<T extends Priceable> {
     const readings = otherReadings(path);
     if (files === undefined) return readings.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
     const found = [path, ...readings].flatMap((one) => [
-      ...[one, folderOf(one)].flatMap(meant).map(({ entry }) => entry),
+      ...[one, folderOf(one), indexOf(one)].flatMap(meant).map(({ entry }) => entry),
       ...cut(one).flatMap((name) => fileNames(name).asked.flatMap((asked) => files.get(asked) ?? [])),
     ]);
     return priceOf(found.filter(isMeant), method);
