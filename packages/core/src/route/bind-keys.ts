@@ -23,6 +23,8 @@ export interface Binding<T> {
   readonly byPath: ReadonlySet<RouteEntry<T>>;
   /** Whether they price methods, too, that they do not name. */
   readonly isAnyMethod: boolean;
+  /** Whether a path that only decodes to a key's is refused. */
+  readonly mayDecode: boolean;
   /** Routes behind the handler, to which it has to pass their requests. */
   readonly behind: ReadonlySet<object>;
   /** Of a file server: its keys, by the names under which a path may lead to their files. */
@@ -76,18 +78,19 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
-      return { ...byPath(files), files: indexFiles(files) };
+      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files) };
     }
-    if (own.length === 0) return free.has(receiver.handler) && isExpression(receiver) ? byPath(priced) : undefined;
+    if (own.length === 0)
+      return free.has(receiver.handler) && isExpression(receiver) ? { ...byPath(priced), mayDecode: false } : undefined;
     const all = places.flatMap(({ paths = [] }) => paths);
     return { ...byPath(own), isAnyMethod, behind: routesBehind(receiver, view), mounts: all };
   };
   for (const [handler, places] of all) {
     const [receiver] = places;
     const binding = receiver === undefined || handlers.has(handler) ? undefined : bindPaths(receiver, places);
-    if (binding === undefined || binding.byPath.size === 0) continue;
+    if (binding === undefined) continue;
     handlers.set(handler, binding);
-    if (binding.isAnyMethod || binding.files !== undefined) for (const entry of binding.byPath) known.add(entry);
+    if (binding.mayDecode) for (const entry of binding.byPath) known.add(entry);
   }
   // Other functions may call a table that the routers do not show, and handlers that nothing else does.
   const isHidden = view.mountsOf(gate).length === 0;
@@ -138,7 +141,14 @@ function group<V>(pairs: readonly (readonly [handler: object, value: V])[]): Rea
 
 /** The binding of a handler that may be for any of some keys. */
 function byPath<T>(entries: readonly RouteEntry<T>[]): Binding<T> {
-  return { whole: new Set(), byPath: new Set(entries), isAnyMethod: false, behind: new Set(), mounts: [] };
+  return {
+    whole: new Set(),
+    byPath: new Set(entries),
+    isAnyMethod: false,
+    mayDecode: true,
+    behind: new Set(),
+    mounts: [],
+  };
 }
 
 /** The routes to which a handler can pass requests. */
@@ -168,7 +178,7 @@ function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
   return kind === "route" && !isBefore && !takesAll;
 }
 
-/** Whether a route is a regular expression, which may take more of a key's paths than the one that is tried. */
+/** Whether a route is a regular expression. It may take more of a key's paths than the one that is tried: as they are spelled. */
 function isExpression({ kind, paths, takesAll }: Receiver): boolean {
   return kind === "route" && paths === undefined && !takesAll;
 }

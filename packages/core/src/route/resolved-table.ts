@@ -142,7 +142,7 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   #priceByPath(binding: Binding<T>, { method, path, find, cut }: Spot<T>): Coverage<T> {
-    const { byPath, isAnyMethod, files, mounts } = binding;
+    const { byPath, isAnyMethod, mayDecode, files, mounts } = binding;
     if (byPath.size === 0 || (files !== undefined && method !== "GET" && method !== "HEAD")) return FREE;
     const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
     const meant = (one: string) => {
@@ -157,7 +157,7 @@ export class ResolvedTable<T extends Priceable> {
         met.map(({ entry }) => entry),
         method,
       );
-    const readings = otherReadings(path);
+    const readings = mayDecode ? otherReadings(path) : [];
     if (files === undefined) return readings.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
     const found = [path, ...readings].flatMap((one) => [
       ...[one, folderOf(one), indexOf(one)].flatMap(meant).map(({ entry }) => entry),
