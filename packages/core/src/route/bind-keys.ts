@@ -23,7 +23,7 @@ export interface Binding<T> {
   readonly byPath: ReadonlySet<RouteEntry<T>>;
   /** Whether they price methods, too, that they do not name. */
   readonly isAnyMethod: boolean;
-  /** Whether a path that only decodes to a key's is refused. */
+  /** Whether the handler may read paths in its own way. Otherwise they are a key's only as Express matches them. */
   readonly mayDecode: boolean;
   /** Routes behind the handler, to which it has to pass their requests. */
   readonly behind: ReadonlySet<object>;

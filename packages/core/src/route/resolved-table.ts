@@ -9,18 +9,11 @@
  * @module
  */
 import { type Binding, belowThatMount, bindKeys, type Priceable } from "./bind-keys.js";
-import { compileRegistered, samplesOf } from "./path.js";
+import { samplesOf } from "./path.js";
 import { fileNames, folderOf, indexOf, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
-import {
-  belowMount,
-  createRouteTable,
-  type RouteCandidate,
-  type RouteEntry,
-  type RouteQuery,
-  type RouteTable,
-} from "./route-table.js";
-import type { RegisteredRoute, RouterView } from "./router-view.js";
+import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
+import type { RouterView } from "./router-view.js";
 
 /** Whether a request is priced. */
 export type Coverage<T> =
@@ -66,7 +59,7 @@ export class ResolvedTable<T extends Priceable> {
   #handlers: ReadonlyMap<object, Binding<T>> = new Map();
   /** Of the table itself, for keys that no handler is known for. */
   #inFront: Binding<T>;
-  #routes: RouteTable<RegisteredRoute> = createRouteTable([]);
+  #view: RouterView | undefined;
 
   constructor(table: RouteTable<T>) {
     this.table = table;
@@ -82,7 +75,7 @@ export class ResolvedTable<T extends Priceable> {
     const { handlers, inFront } = bindKeys(this.table, { gate, view, mounts: mounts ?? view.mountsOf(gate) });
     this.#handlers = new Map([...this.#handlers, ...handlers]);
     this.#inFront = inFront;
-    this.#routes = createRouteTable(view.routes.flatMap(toEntry));
+    this.#view = view;
     return [...handlers.keys()];
   }
 
@@ -92,7 +85,7 @@ export class ResolvedTable<T extends Priceable> {
     const [first] = this.table.find(query).filter(isExactOrPriced);
     // Otherwise the handler of another key may as well get the request, and asks for its price.
     if (first?.match === "exact") return first.entry.value.isFree ? FREE : { kind: "priced", candidate: first };
-    if (this.#isPassed(this.#inFront, method, belowMount(mountPath, path))) return FREE;
+    if (this.#isPassed(this, this.#inFront, method, belowMount(mountPath, path))) return FREE;
     const find = (one: string) => this.table.find({ method: undefined, mountPath, path: one });
     const cut = (one: string) => [one, belowMount(mountPath, one)];
     return this.#priceByPath(this.#inFront, { method, path, find, cut });
@@ -118,21 +111,16 @@ export class ResolvedTable<T extends Priceable> {
       .filter(isExactOrPriced)
       .find(({ match, entry }) => match === "exact" || whole.has(entry));
     if (spelled !== undefined) return spelled.entry.value.isFree ? FREE : { kind: "priced", candidate: spelled };
-    if (this.#isPassed(binding, method, fullPath)) return FREE;
+    if (this.#isPassed(handler, binding, method, fullPath)) return FREE;
     if (whole.size > 0) return priceOf([...whole], method);
     const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
     return this.#priceByPath(binding, { method, path: fullPath, find, cut });
   }
 
   /** Whether a handler has to pass a request on to a route behind it. */
-  #isPassed({ behind }: Binding<T>, method: string, path: string): boolean {
-    if (behind.size === 0) return false;
-    return this.#routes
-      .find({ method: undefined, mountPath: "", path })
-      .some(
-        ({ match, entry: { value } }) =>
-          match === "exact" && behind.has(value.route) && value.methods?.some((one) => serves(one, method)) !== false,
-      );
+  #isPassed(from: object, { behind }: Binding<T>, method: string, path: string): boolean {
+    if (behind.size === 0 || this.#view === undefined) return false;
+    return this.#view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
   }
 
   #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
@@ -147,7 +135,9 @@ export class ResolvedTable<T extends Priceable> {
     const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
     const meant = (one: string) => {
       const spelled = elsewhere(mounts, one).flatMap((place) => find(place));
-      return spelled.filter(({ entry }) => isMeant(entry));
+      return spelled.filter(
+        ({ entry, form, path }) => isMeant(entry) && (mayDecode || form.expressions.loose.test(path)),
+      );
     };
     const met = meant(path);
     const named = met.find(({ entry }) => coversMethod(entry.method, method));
@@ -176,16 +166,6 @@ const NOWHERE = {
 
 function isExactOrPriced({ match, entry }: RouteCandidate<Priceable>): boolean {
   return match === "exact" || !entry.value.isFree;
-}
-
-function serves(named: string, method: string): boolean {
-  return named === method || (named === "GET" && method === "HEAD");
-}
-
-function toEntry(route: RegisteredRoute): readonly RouteEntry<RegisteredRoute>[] {
-  const { path = "" } = route;
-  const compiled = compileRegistered(path);
-  return compiled.ok ? [{ key: path, method: undefined, forms: compiled.forms, value: route }] : [];
 }
 
 /** A path, and the paths that are the same below each mount of a handler. */
