@@ -110,7 +110,7 @@ function readIdentifier(
 
 /** After this many good signatures in a row, one in {@link SAMPLE} is checked, until one is not good. */
 const GOOD_ENOUGH = 64;
-const SAMPLE = 16;
+const SAMPLE = 64;
 
 /**
  * Checks payers' signatures without asking anybody. A check on EVM takes longer than all the rest of a request, so a seller
