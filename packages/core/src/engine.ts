@@ -20,7 +20,7 @@ import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
-import { Gate, type Verdict } from "./gate/gate.js";
+import { Gate, type RequestAtHandler, type Verdict } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
@@ -61,12 +61,8 @@ export interface TableGate {
   bind(view: RouterView, mounts?: readonly string[]): readonly object[];
   /** The price of a request in front of the routes. */
   inFront(request: GateRequest): Verdict;
-  /**
-   * The price of a request at a handler that {@link TableGate.bind} returned.
-   *
-   * @param mounts - Those of the table, as the seller wrote them.
-   */
-  atHandler(at: { handler: object; request: GateRequest; mounts: readonly string[] }): Verdict;
+  /** The price of a request at a handler that {@link TableGate.bind} returned. */
+  atHandler(at: RequestAtHandler): Verdict;
   /**
    * Whether a request would have to pay: in front of the routes, or at a handler. A price function may still say that it costs
    * nothing.

@@ -41,7 +41,7 @@ import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from ".
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
-import type { Coverage, ResolvedTable } from "../route/resolved-table.js";
+import type { Coverage, HandlerQuery, ResolvedTable } from "../route/resolved-table.js";
 import type { Listings } from "../settlement/listings.js";
 import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
@@ -121,6 +121,12 @@ export type Verdict =
   /** The request must not get to the handler. */
   | { readonly kind: "refused"; readonly response: GateResponse };
 
+/** A request at a handler. */
+export type RequestAtHandler = Pick<HandlerQuery, "mounts" | "sharing"> & {
+  readonly handler: object;
+  readonly request: GateRequest;
+};
+
 const FREE: Verdict = Object.freeze({ kind: "free" });
 const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
@@ -146,16 +152,9 @@ export class Gate {
     return this.#judge(table.inFront(request), request);
   }
 
-  /**
-   * Finds the key of a table that prices a request at a handler.
-   *
-   * @param mounts - Those of the table, as the seller wrote them.
-   */
-  atHandler(
-    table: ResolvedTable<PricedRoute>,
-    { handler, request, mounts }: { handler: object; request: GateRequest; mounts: readonly string[] },
-  ): Verdict {
-    const query = { method: request.method, fullPath: fullPathOf(request), mounts };
+  /** Finds the key of a table that prices a request at a handler. */
+  atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
+    const query = { ...where, method: request.method, fullPath: fullPathOf(request) };
     return this.#judge(table.atHandler(handler, query), request);
   }
 

@@ -67,21 +67,25 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     return { handlers, inFront: { ...byPath(priced), isAnyMethod } };
   const { pairs, rest } = bindWhole(table, mounted);
   const all = group(view.receiversOf(gate, undefined, undefined).map((one) => [one.handler, one] as const));
+  const forAll = new Set(view.routes.flatMap(({ route, methods }) => (methods === undefined ? [route] : [])));
   for (const [handler, entries] of group(pairs)) {
-    const behind = routesBelow(all.get(handler) ?? [], view);
+    const [place] = all.get(handler) ?? [];
+    // Middleware, perhaps: it leaves other methods to the routes behind it.
+    const behind = forAll.has(handler) && place !== undefined ? routesBehind(place, view) : routesBelow(place, view);
     handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind });
   }
-  const free = freeRoutes(view);
+  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
   const open = group(bindOpen(rest, mounted));
   const known = new Set<RouteEntry<T>>();
+  // The routes of other handlers may come first, and take a key's path as Express matches it.
+  const beside = { ...byPath(priced), mayDecode: false };
   const bindPaths = (receiver: Receiver, places: readonly Receiver[]): Binding<T> | undefined => {
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
       return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files) };
     }
-    if (own.length === 0)
-      return free.has(receiver.handler) && isExpression(receiver) ? { ...byPath(priced), mayDecode: false } : undefined;
+    if (own.length === 0) return !charging.has(receiver.handler) && isOpenRoute(receiver) ? beside : undefined;
     const all = places.flatMap(({ paths = [] }) => paths);
     return { ...byPath(own), isAnyMethod, behind: routesBehind(receiver, view), mounts: all };
   };
@@ -166,7 +170,7 @@ function routesBehind(
 }
 
 /** Those below the mount of a handler. */
-function routesBelow([mount]: readonly Receiver[], view: RouterView): ReadonlySet<object> {
+function routesBelow(mount: Receiver | undefined, view: RouterView): ReadonlySet<object> {
   if (mount?.kind !== "mount") return new Set();
   const behind = routesBehind(mount, view);
   const isBelow = ({ path = "" }: RegisteredRoute) =>
@@ -178,9 +182,10 @@ function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
   return kind === "route" && !isBefore && !takesAll;
 }
 
-/** Whether a route is a regular expression. It may take more of a key's paths than the one that is tried: as they are spelled. */
-function isExpression({ kind, paths, takesAll }: Receiver): boolean {
-  return kind === "route" && paths === undefined && !takesAll;
+/** Whether a route or mount takes several paths, but not all. */
+function isOpenRoute({ kind, paths, takesAll }: Receiver): boolean {
+  if (takesAll || kind === "function") return false;
+  return paths === undefined || paths.some((path) => kind === "mount" || /[:*{]/.test(path));
 }
 
 /** Keys by the names under which a file server keeps their files. */
@@ -225,6 +230,11 @@ function spellAsSent(path: string): readonly string[] {
   return /[^\x21-\x7e]/.test(path) ? [path, path.replace(/[^\x21-\x7e]+/g, encodeLetters)] : [path];
 }
 
+/** Samples with another value of their parameters: a regular expression may take only numbers, or only letters. */
+function withValue(value: string): (sample: string) => readonly string[] {
+  return (sample) => (sample.includes("~") ? [sample.replaceAll("~", value)] : []);
+}
+
 function encodeLetters(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join("");
 }
@@ -244,7 +254,7 @@ function bindByMatch<T>(
   free: ReadonlySet<object>,
 ): readonly object[] {
   const isHidden = view.mountsOf(gate).length === 0;
-  for (const spell of [spellAsSent, otherReadings]) {
+  for (const spell of [spellAsSent, otherReadings, withValue("0"), withValue("a")]) {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
       const sent = mounts.flatMap((mount) => read(samples, mount));

@@ -45,7 +45,7 @@ function resolveDots(path: string): string {
 
 /** The path of a folder whose index file a path names: `/docs` for `/docs/index.html`; any other path as it is. */
 export function folderOf(path: string): string {
-  return path.replace(/\/index\.[^/]*$/i, "") || "/";
+  return path.replace(/\/index(?:\.[^/]*)?$/i, "") || "/";
 }
 
 /** The path of the index file of a folder. */
@@ -53,13 +53,20 @@ export function indexOf(folder: string): string {
   return `${folder.replace(/\/$/, "")}/index.html`;
 }
 
+/** Folders above a file that are looked at. */
+const MAX_FOLDERS = 16;
+
 /**
- * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path.
- * So a path leads to a key's file if a name of the one is the `asked` or the `kept` name of the other.
+ * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path. The
+ * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`.
  */
 export function fileNames(path: string): { readonly asked: readonly string[]; readonly kept: readonly string[] } {
   const file = fold(path).replace(/(.)\/$/, "$1");
   const bare = file.replace(/\.[^/.]*$/, "");
-  const folder = folderOf(file);
-  return { asked: [file, folder, `${bare}.*`], kept: [file, folder, bare, `${file}.*`] };
+  const folders = file.split("/").slice(0, MAX_FOLDERS);
+  const above = folders.slice(1, -1).map((_, at) => `${folders.slice(0, at + 2).join("/")}/`);
+  return {
+    asked: [file, folderOf(file), `${bare}.*`, ...above],
+    kept: [file, folderOf(file), bare, `${file}.*`, `${file}/`],
+  };
 }

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { type Binding, belowThatMount, bindKeys, type Priceable } from "./bind-keys.js";
+import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable } from "./bind-keys.js";
 import { samplesOf } from "./path.js";
 import { fileNames, folderOf, indexOf, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
@@ -41,6 +41,8 @@ export interface HandlerQuery {
   readonly fullPath: string;
   /** The mounts of the table as the seller wrote them, with those of its app. */
   readonly mounts: readonly string[];
+  /** Methods of the handler's route that run the same function as the request's. Default: every method. */
+  readonly sharing?: () => readonly string[];
 }
 
 /** A request to price by its path. */
@@ -48,7 +50,7 @@ interface Spot<T> {
   readonly method: string;
   readonly path: string;
   /** The keys that a path may be spelled as. */
-  readonly find: (path: string) => readonly RouteCandidate<T>[];
+  readonly find: (path: string, method?: string) => readonly RouteCandidate<T>[];
   /** A path without the mounts of the table, and with them. */
   readonly cut: (path: string) => readonly string[];
 }
@@ -59,7 +61,10 @@ export class ResolvedTable<T extends Priceable> {
   #handlers: ReadonlyMap<object, Binding<T>> = new Map();
   /** Of the table itself, for keys that no handler is known for. */
   #inFront: Binding<T>;
-  #view: RouterView | undefined;
+  /** The handlers of each key. */
+  readonly #byKey = new Map<RouteEntry<T>, Binding<T>[]>();
+  /** Where the table stands. */
+  #home: Mounted | undefined;
 
   constructor(table: RouteTable<T>) {
     this.table = table;
@@ -72,23 +77,34 @@ export class ResolvedTable<T extends Priceable> {
    * @param mounts - Those of the table, as the seller wrote them, if the routers do not show it.
    */
   bind(gate: object, view: RouterView, mounts?: readonly string[]): readonly object[] {
-    const { handlers, inFront } = bindKeys(this.table, { gate, view, mounts: mounts ?? view.mountsOf(gate) });
+    this.#home = { gate, view, mounts: mounts ?? view.mountsOf(gate) };
+    const { handlers, inFront } = bindKeys(this.table, this.#home);
     this.#handlers = new Map([...this.#handlers, ...handlers]);
     this.#inFront = inFront;
-    this.#view = view;
+    this.#byKey.clear();
+    for (const binding of this.#handlers.values()) {
+      for (const entry of binding.whole) this.#byKey.set(entry, [...(this.#byKey.get(entry) ?? []), binding]);
+    }
     return [...handlers.keys()];
   }
 
   /** The price of a request where the table stands. */
   inFront(query: RouteQuery): Coverage<T> {
     const { method = "", path, mountPath } = query;
-    const [first] = this.table.find(query).filter(isExactOrPriced);
-    // Otherwise the handler of another key may as well get the request, and asks for its price.
-    if (first?.match === "exact") return first.entry.value.isFree ? FREE : { kind: "priced", candidate: first };
-    if (this.#isPassed(this, this.#inFront, method, belowMount(mountPath, path))) return FREE;
-    const find = (one: string) => this.table.find({ method: undefined, mountPath, path: one });
-    const cut = (one: string) => [one, belowMount(mountPath, one)];
-    return this.#priceByPath(this.#inFront, { method, path, find, cut });
+    const fullPath = belowMount(mountPath, path);
+    const find = (one: string, by?: string) => this.table.find({ method: by, mountPath, path: one });
+    const [first] = find(path, method).filter(isExactOrPriced);
+    const spot = { method, path, find, cut: (one: string) => [one, belowMount(mountPath, one)] };
+    if (first?.match === "exact")
+      return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry) ?? [])], spot);
+    // In another spelling, it is the request of the handler to which Express gives it.
+    const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
+    for (const { handler, isBefore } of met) {
+      const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
+      if (!isBefore && isPriced(coverage)) return coverage;
+    }
+    if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
+    return this.#priceByPath(this.#inFront, spot);
   }
 
   /** Whether a request would have to pay: at a handler, or in front of the routes. */
@@ -101,26 +117,40 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
-  atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
+  atHandler(handler: object, { method, fullPath, mounts, sharing }: HandlerQuery): Coverage<T> {
     const binding = this.#handlers.get(handler);
     if (binding === undefined) return FREE;
     const { whole } = binding;
     const find = (path: string, by?: string) => mounts.flatMap((mount) => this.#findBelow(mount, path, by));
+    const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
+    const spot = { method, path: fullPath, find, cut };
     // The most specific key that is spelled as the request, even if another handler is its own: in front, it was asked for.
     const spelled = find(fullPath, method)
       .filter(isExactOrPriced)
       .find(({ match, entry }) => match === "exact" || whole.has(entry));
-    if (spelled !== undefined) return spelled.entry.value.isFree ? FREE : { kind: "priced", candidate: spelled };
+    if (spelled !== undefined) return this.#unlessAmbiguous(spelled, [binding], spot);
     if (this.#isPassed(handler, binding, method, fullPath)) return FREE;
-    if (whole.size > 0) return priceOf([...whole], method);
-    const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
-    return this.#priceByPath(binding, { method, path: fullPath, find, cut });
+    if (whole.size === 0) return this.#priceByPath(binding, spot);
+    const methods = sharing?.();
+    const own = [...whole].filter((entry) => methods?.some((one) => coversMethod(entry.method, one)) !== false);
+    return priceOf(own, method);
+  }
+
+  /** The price of a key, unless the handler may decode the path to that of another of its keys, with another price. */
+  #unlessAmbiguous(candidate: RouteCandidate<T>, bindings: readonly Binding<T>[], spot: Spot<T>): Coverage<T> {
+    const { isFree, priceId } = candidate.entry.value;
+    const others = otherReadings(spot.path).map((one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry);
+    const isOther = (entry: RouteEntry<T>) =>
+      bindings.some(({ whole, byPath }) => whole.has(entry) || byPath.has(entry)) &&
+      (isFree || entry.value.priceId !== priceId);
+    if (others.some((entry) => entry !== undefined && isOther(entry))) return AMBIGUOUS;
+    return isFree ? FREE : { kind: "priced", candidate };
   }
 
   /** Whether a handler has to pass a request on to a route behind it. */
   #isPassed(from: object, { behind }: Binding<T>, method: string, path: string): boolean {
-    if (behind.size === 0 || this.#view === undefined) return false;
-    return this.#view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
+    if (behind.size === 0 || this.#home === undefined) return false;
+    return this.#home.view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
   }
 
   #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
@@ -150,7 +180,7 @@ export class ResolvedTable<T extends Priceable> {
     const readings = mayDecode ? otherReadings(path) : [];
     if (files === undefined) return readings.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
     const found = [path, ...readings].flatMap((one) => [
-      ...[one, folderOf(one), indexOf(one)].flatMap(meant).map(({ entry }) => entry),
+      ...[one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry),
       ...cut(one).flatMap((name) => fileNames(name).asked.flatMap((asked) => files.get(asked) ?? [])),
     ]);
     return priceOf(found.filter(isMeant), method);
