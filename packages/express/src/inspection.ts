@@ -7,7 +7,7 @@
  * @module
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
 import type { Application } from "express";
@@ -32,6 +32,8 @@ interface AppState {
   checked?: { readonly error: ConfigError | undefined } | undefined;
 }
 
+const NOTHING: RouterView = { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false };
+
 /** Where Node says that a request came, before any handler gets it. */
 const REQUESTS = "http.server.request.start";
 
@@ -45,6 +47,7 @@ export class Inspection {
   /** The apps that show tables. */
   readonly #homes = new Set<Application>();
   #latest: Application | undefined;
+  #isWatched = false;
 
   constructor(engine: PaymentsEngine) {
     this.#engine = engine;
@@ -112,14 +115,28 @@ export class Inspection {
    */
   readonly #onRequest = (message: unknown): void => {
     try {
-      const { server } = message as { readonly server: Server };
+      const { server, response } = message as { readonly server: Server; readonly response: ServerResponse };
       for (const listener of server.listeners("request")) {
         const app = listener as unknown as Application;
-        if (typeof app.path !== "function" || layersOf(app) === undefined) continue;
-        this.#stateOf(app);
+        const isApp = typeof app.path === "function" && layersOf(app) !== undefined;
+        if (isApp) this.#stateOf(app);
+        else if (!this.#isWatched) {
+          // A function that calls the app, which only a table in front of its routes shows.
+          this.#isWatched = true;
+          response.once("close", this.#tellLost);
+        }
       }
     } catch {
       // The first request that meets a table tells what is wrong.
+    }
+  };
+
+  /** Tells of tables that the first request has not met. */
+  readonly #tellLost = (): void => {
+    try {
+      if (this.#lost.size > 0) this.#engine.check(NOTHING, (gate) => this.#lost.has(gate));
+    } catch {
+      // With `strict`, the first request that meets a table gets the error.
     }
   };
 
