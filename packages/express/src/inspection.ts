@@ -7,7 +7,7 @@
  * @module
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
 import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
 import type { Application } from "express";
@@ -36,6 +36,9 @@ const NOTHING: RouterView = { mountsOf: () => [], receiversOf: () => [], routes:
 
 /** Where Node says that a request came, before any handler gets it. */
 const REQUESTS = "http.server.request.start";
+
+/** Where Node says that a response has ended. */
+const RESPONSES = "http.server.response.finish";
 
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
@@ -115,7 +118,7 @@ export class Inspection {
    */
   readonly #onRequest = (message: unknown): void => {
     try {
-      const { server, response } = message as { readonly server: Server; readonly response: ServerResponse };
+      const { server } = message as { readonly server: Server };
       for (const listener of server.listeners("request")) {
         const app = listener as unknown as Application;
         const isApp = typeof app.path === "function" && layersOf(app) !== undefined;
@@ -123,7 +126,7 @@ export class Inspection {
         else if (!this.#isWatched) {
           // A function that calls the app, which only a table in front of its routes shows.
           this.#isWatched = true;
-          response.once("close", this.#tellLost);
+          subscribe(RESPONSES, this.#onResponse);
         }
       }
     } catch {
@@ -132,7 +135,8 @@ export class Inspection {
   };
 
   /** Tells of tables that the first request has not met. */
-  readonly #tellLost = (): void => {
+  readonly #onResponse = (): void => {
+    unsubscribe(RESPONSES, this.#onResponse);
     try {
       if (this.#lost.size > 0) this.#engine.check(NOTHING, (gate) => this.#lost.has(gate));
     } catch {
