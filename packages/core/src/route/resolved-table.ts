@@ -101,7 +101,7 @@ export class ResolvedTable<T extends Priceable> {
     const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
     for (const { handler, isBefore } of met) {
       const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
-      if (!isBefore && isPriced(coverage)) return coverage;
+      if (!isBefore && coverage.kind !== "free") return coverage;
     }
     if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
