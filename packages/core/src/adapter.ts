@@ -14,8 +14,8 @@ export {
 } from "./engine.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
 export type { HandlerResponse } from "./gate/charging.js";
-export type { Verdict } from "./gate/gate.js";
 export type { GateResponse } from "./gate/responses.js";
+export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
 export type { ChargedAs } from "./pricing/priced-route.js";

@@ -34,14 +34,13 @@ import {
   isPublicWithoutTls,
   type Place,
   type PublicUrlSettings,
-  placeOf,
   resourceUrl,
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
-import type { Coverage, HandlerQuery, ResolvedTable } from "../route/resolved-table.js";
+import type { Coverage, ResolvedTable } from "../route/resolved-table.js";
 import type { Listings } from "../settlement/listings.js";
 import { explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
@@ -63,7 +62,6 @@ import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
   abandonedTooOften,
-  ambiguousPath,
   challenge,
   challengePage,
   denied,
@@ -78,10 +76,10 @@ import {
   unboundBody,
   uncheckedInput,
   undecided,
-  unnamedRequest,
   unreachable,
 } from "./responses.js";
 import { Run, type Runs } from "./runs.js";
+import { type RequestAtHandler, toVerdict, type Verdict } from "./verdict.js";
 
 /** What the gate needs. */
 export interface GateDeps {
@@ -105,30 +103,6 @@ export interface GateDeps {
   readonly now: () => number;
 }
 
-/** Whether a request is priced, and what decides it. */
-export type Verdict =
-  | { readonly kind: "free" }
-  /** `price` is the same object for all requests that a key prices. */
-  | {
-      readonly kind: "priced";
-      readonly price: object;
-      decide(): Decision | Promise<Decision>;
-      /** The response to a request that has paid another price. */
-      refusal(): GateResponse;
-    }
-  /** OPTIONS, which no key names: no priced handler runs for it. */
-  | { readonly kind: "preflight" }
-  /** The request must not get to the handler. */
-  | { readonly kind: "refused"; readonly response: GateResponse };
-
-/** A request at a handler. */
-export type RequestAtHandler = Pick<HandlerQuery, "mounts" | "sharing"> & {
-  readonly handler: object;
-  readonly request: GateRequest;
-};
-
-const FREE: Verdict = Object.freeze({ kind: "free" });
-const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
@@ -159,30 +133,7 @@ export class Gate {
   }
 
   #judge(coverage: Coverage<PricedRoute>, request: GateRequest): Verdict {
-    switch (coverage.kind) {
-      case "free":
-        return FREE;
-      case "ambiguous":
-        return { kind: "refused", response: ambiguousPath() };
-      case "preflight":
-        return PREFLIGHT;
-      case "unnamed":
-        return { kind: "refused", response: unnamedRequest() };
-      case "bound":
-        return this.#priced(coverage.entry.value, request, () => NOWHERE);
-      case "priced": {
-        const { candidate } = coverage;
-        const { mountPath, mountTemplate = request.mountTemplate } = candidate;
-        const mounted = { mountPath, ...(mountTemplate === undefined ? {} : { mountTemplate }) };
-        return this.#priced(candidate.entry.value, request, () => placeOf(candidate, mounted));
-      }
-      default:
-        return coverage satisfies never;
-    }
-  }
-
-  #priced(price: PricedRoute, request: GateRequest, locate: () => Place): Verdict {
-    return { kind: "priced", price, decide: () => this.decideAt(price, request, locate), refusal: unnamedRequest };
+    return toVerdict(coverage, request, (price, locate) => this.decideAt(price, request, locate));
   }
 
   /** Decides a request at one route, which the framework has matched by itself. */
@@ -523,6 +474,3 @@ const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; v
 function respond(response: GateResponse): Responded {
   return { kind: "respond", response };
 }
-
-/** Of a request that reached a handler by a path that its key does not have. */
-const NOWHERE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });
