@@ -143,5 +143,5 @@ describe("random transactions, each signed by its sender", () => {
       RUN,
     );
     expect(taken).toBeGreaterThan(20);
-  });
+  }, 60_000);
 });

@@ -268,7 +268,9 @@ function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | 
   if (first.route.plan.sort === "files") return undefined;
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
   if (first.method === "OPTIONS" && status === 200) return undefined;
-  if (app.opaque && isOddlyWritten(seen.requestLine) && (status === 400 || status === 402)) return undefined;
+  // A function at a mount is asked before the middleware behind it rewrites the path.
+  const isUnclear = app.opaque || app.plan.between.length > 0;
+  if (isUnclear && isOddlyWritten(seen.requestLine) && (status === 400 || status === 402)) return undefined;
   // Node's own answer to more than 16 KB of head.
   if (status === 431) return undefined;
   if (status === 400 && (isNoTarget(seen.requestLine) || isDecoded(app))) return undefined;

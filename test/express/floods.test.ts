@@ -25,6 +25,8 @@ interface Desk {
   held(): readonly string[];
   /** Lets the calls continue that are held, and no longer holds any. */
   release(): void;
+  /** Lets the calls continue that are held, and holds later ones. */
+  releaseHeld(): void;
   fund(payer: Payer): void;
 }
 
@@ -47,6 +49,10 @@ async function openDesk(rule: Rule = () => undefined): Promise<Desk> {
       status: 200,
       body: await (path === "/verify" ? facilitator.verify(request) : facilitator.settle(request)),
     };
+  }
+
+  function releaseHeld() {
+    for (const { go } of held.splice(0)) go();
   }
 
   const server = createServer(async (req, res) => {
@@ -72,8 +78,9 @@ async function openDesk(rule: Rule = () => undefined): Promise<Desk> {
     held: () => held.map(({ payer }) => payer),
     release() {
       isReleased = true;
-      for (const { go } of held.splice(0)) go();
+      releaseHeld();
     },
+    releaseHeld,
     fund: (payer) => facilitator.ledger.fund(payer.address, 1_000_000n),
   };
 }
@@ -246,7 +253,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
   );
 
   test.each([429, 500])(
-    "forged payments to which the facilitator answers %d pause no good one while signatures are sampled",
+    "forged payments to which the facilitator answers %d pause no good one while none is checked beforehand",
     async (status) => {
       const honest = createPayer();
       const desk = await openDesk((payer) => (payer.startsWith("0x0000") ? { status, retryAfter: 60 } : undefined));
@@ -258,6 +265,28 @@ describe.each(VERSIONS)("%s", (_name, version) => {
       for (let at = 0; at < 5; at++) expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
     },
   );
+
+  test("forged payments that wait are checked as soon as one was found", async () => {
+    const honest = createPayer();
+    const desk = await openDesk((payer) => (payer.startsWith("0x0000") ? "hold" : undefined));
+    desk.fund(honest);
+    const shop = await open(version, desk);
+    for (let at = 0; at < 64; at++) expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+    let refused = 0;
+    const sent = (await forge(shop, 200)).map(async (each) => {
+      const { status } = await shop.send(each);
+      if (status === 503) refused++;
+      return status;
+    });
+    await until(() => desk.held().length === 64);
+    desk.releaseHeld();
+    // Of 136 that waited, 8 are in flight as those of contracts are, and 64 wait.
+    await until(() => desk.held().length === 8 && refused === 64);
+    expect(desk.verified).toHaveLength(64 + 64 + 8);
+    desk.release();
+    await expect(Promise.all(sent)).resolves.not.toContain(200);
+    expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+  });
 
   test("a forged payment in the name of a payer does not pause that payer", async () => {
     const honest = createPayer();

@@ -16,6 +16,7 @@ import { openShop, PAY_TO, PRICED, type Shop, VERSIONS } from "./shop.js";
 const cors: () => RequestHandler = createRequire(import.meta.url)("cors");
 
 const DEAR: RouteConfig = { accepts: { price: "$1", network: "eip155:84532", payTo: PAY_TO } };
+const FREE: RouteConfig = { accepts: { price: "$0", network: "eip155:84532", payTo: PAY_TO }, free: true };
 const CENT = 10_000n;
 const DOLLAR = 1_000_000n;
 
@@ -102,6 +103,62 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       WEATHER,
       ["GET /weather 402", "HEAD /weather 402", ...UNNAMED.map((method) => `${method} /weather 402`)],
       (app, { run }, table) => app.use(table).all("/weather", run),
+    ],
+    [
+      "a route with a parameter, and its own route behind it",
+      { "GET /u/me": PRICED },
+      ["GET /u/me 402", "GET /u/me/ 402", "HEAD /U/ME 402", "GET /alias 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/alias", "/u/me")))
+          .all("/u/:id", run)
+          .get("/u/me", run),
+    ],
+    [
+      "a function at its path, and its own route behind it",
+      WEATHER,
+      ["GET /Weather/ 402", "HEAD /weather/ 402", "GET /alias 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/alias", "/weather")))
+          .use("/weather", run)
+          .get("/weather", run),
+    ],
+    [
+      "middleware that responds in its place",
+      WEATHER,
+      ["GET /weather 402", "GET /WEATHER 402", "GET /weather/ 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use((req, res, next) => (/^.weather/i.test(req.url) ? run(req, res, next) : next()))
+          .get("/weather", run),
+    ],
+    [
+      "a regular expression, for a key with a parameter",
+      { "GET /img/:id": PRICED },
+      ["GET /img/1 402", "GET /img/1/x 402"],
+      (app, { run }, table) => app.use(table).get(/^\/img\/(\w+)/, run),
+    ],
+    [
+      "a route of two keys with two prices, by an encoded parameter",
+      { "GET /u/:id": PRICED, "GET /u/vip": DEAR },
+      ["GET /u/%76ip 400", "GET /u/vip 402", "GET /u/a%20b 402"],
+      (app, { run }, table) => app.use(table).get("/u/:id", run),
+    ],
+    [
+      "a route of a free key and a priced one, by an encoded parameter",
+      { "GET /u/:id": FREE, "GET /u/vip": DEAR },
+      ["GET /u/%76ip 400", "GET /u/vip 402"],
+      (app, { run }, table) => app.use(table).get("/u/:id", run),
+    ],
+    [
+      "a table at several paths",
+      { "GET /w": PRICED },
+      ["GET /a/w 402", "POST /b/w 402"],
+      (app, { run }, table) => app.use(["/a", "/b"], table).all(["/a/w", "/b/w"], run),
     ],
     [
       "router.all in a mounted router",
@@ -548,6 +605,43 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([DOLLAR]);
   });
 
+  test("in a router that two tables share is sold at the price of the table above it", async () => {
+    const { shop } = await open(express, (app, { run, payments }) => {
+      const router = express.Router().all("/m", run);
+      app.use("/basic", payments.routes({ "GET /m": PRICED }), router);
+      app.use("/pro", payments.routes({ "GET /m": DEAR }), router);
+    });
+    for (const [method, path] of [
+      ["GET", "/pro/m/"],
+      ["POST", "/pro/m"],
+      ["POST", "/basic/m"],
+    ] as const) {
+      expect(await shop.pay({ method, path })).toMatchObject({ status: 200, text: "run" });
+    }
+    expect(shop.facilitator.settled).toEqual([DOLLAR, DOLLAR, CENT]);
+  });
+
+  test("is not charged for a paid request that middleware turns into OPTIONS", async () => {
+    const { shop, runs } = await open(express, (app, { run, payments }) => {
+      app.use(payments.routes(WEATHER));
+      app.use((req, _res, next) => {
+        req.method = "OPTIONS";
+        next();
+      });
+      app.all("/weather", run);
+    });
+    expect((await shop.pay({ path: "/weather" })).status).toBe(405);
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+  });
+
+  test("is sold in each spelling that Express accepts, beside a key for everything", async () => {
+    const { shop } = await open(express, (app, { run, payments }) =>
+      app.use(payments.routes({ "GET /*": PRICED, "GET /b": DEAR })).all("/b", run),
+    );
+    for (const path of ["/b/", "/B"]) expect(await shop.pay({ path })).toMatchObject({ status: 200, text: "run" });
+    expect(shop.facilitator.settled).toEqual([DOLLAR, DOLLAR]);
+  });
+
   test("is not bought by a cheap path that middleware rewrites to a dear one", async () => {
     const { shop, runs } = await open(express, (app, { run, other, payments }) => {
       app.use(payments.routes({ "GET /cheap": PRICED, "GET /dear": DEAR }));
@@ -764,6 +858,39 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
           .post("/api/news/:id", other),
     ],
     [
+      "of another method of its route",
+      WEATHER,
+      ["POST /weather", "OPTIONS /weather"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .route("/weather")
+          .get(run)
+          .post(other)
+          .options((req, res) => void other(req, res, () => {})),
+    ],
+    [
+      "for other methods behind middleware for all of them",
+      WEATHER,
+      ["POST /weather"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .all("/weather", (_req, _res, next) => next())
+          .get("/weather", run)
+          .post("/weather", other),
+    ],
+    [
+      "in routers that are mounted in themselves",
+      { "GET /r/weather": PRICED },
+      ["GET /r/free", "GET /r/s/s/free", "GET /free"],
+      (app, { run, other }, table) => {
+        const router = express.Router();
+        router.use("/s", router).get("/free", other).get("/weather", run);
+        app.use(table).use("/r", router).get("/free", other);
+      },
+    ],
+    [
       "for another method of a path that only a page for every path has",
       { "GET /secret": PRICED },
       ["POST /secret", "GET /", "GET /style.css", "PUT /other", "OPTIONS /other"],
@@ -962,6 +1089,7 @@ describe.each(VERSIONS)("on %s, files and proxies", (_, express) => {
     mkdirSync(join(root, "report"));
     writeFileSync(join(root, "report", "index.html"), "PAID");
     writeFileSync(join(root, "book.html"), "PAID");
+    writeFileSync(join(root, "index.html"), "PAID");
     return root;
   }
 
@@ -988,18 +1116,18 @@ describe.each(VERSIONS)("on %s, files and proxies", (_, express) => {
     expect(text).toMatch(/^HTTP\/1\.1 40[024] /);
   });
 
-  test.each(["/report/", "/report/index.html", "/report%2Findex.html", "/book.html", "//book.html", "/%62ook.html"])(
-    "express.static at the top does not serve %s unpaid",
-    async (path) => {
-      const { shop } = await open(express, (app, { payments }) =>
-        app
-          .use(payments.routes({ "GET /report/": PRICED, "GET /book": PRICED }))
-          .use(express5.static(folder(), { extensions: ["html"] })),
-      );
-      const connection = await shop.connect(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-      expect(await connection.ended).not.toContain("\r\nPAID");
-    },
-  );
+  test.each([
+    ...["/report/", "/report/index", "/report/index.html", "/report%2Findex.html", "/book.html", "//book.html"],
+    ...["/%62ook.html", "/index", "//index.html"],
+  ])("express.static at the top does not serve %s unpaid", async (path) => {
+    const { shop } = await open(express, (app, { payments }) =>
+      app
+        .use(payments.routes({ "GET /report/": PRICED, "GET /book": PRICED, "GET /": PRICED }))
+        .use(express5.static(folder(), { extensions: ["html"] })),
+    );
+    const connection = await shop.connect(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    expect(await connection.ended).not.toContain("\r\nPAID");
+  });
 
   test.each([
     "/up/weather",

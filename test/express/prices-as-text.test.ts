@@ -142,6 +142,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 });
 
+/** The files that a seller's imports, each parsed once. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** The errors of the compiler about a line of a seller's, as levels of text. */
 function compile(code: string, options: ts.CompilerOptions): string[][] {
   const path = join(ROOT, "test/express/seller-that-is-compiled.ts");
@@ -159,10 +162,12 @@ function compile(code: string, options: ts.CompilerOptions): string[][] {
   const host = ts.createCompilerHost(settings);
   const { getSourceFile, fileExists } = host;
   host.fileExists = (file) => file === path || fileExists(file);
-  host.getSourceFile = (file, ...rest) =>
-    file === path
-      ? ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true)
-      : getSourceFile.call(host, file, ...rest);
+  host.getSourceFile = (file, ...rest) => {
+    if (file === path) return ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true);
+    const source = parsed.get(file) ?? getSourceFile.call(host, file, ...rest);
+    parsed.set(file, source);
+    return source;
+  };
   const program = ts.createProgram([path], settings, host);
   return ts
     .getPreEmitDiagnostics(program)

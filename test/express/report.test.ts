@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { createHttpFacilitator } from "@farebox/core";
 import {
   type ConfigError,
@@ -315,6 +318,19 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     await shop.ask({ path: "/free" });
     await shop.ask({ path: "/free" });
     expect(warned.filter((one) => one.name === "FareboxWarning").map((one) => one.code)).toEqual([code]);
+  });
+
+  test("a table behind its routes is a warning of the process, too, if a function calls the app", async () => {
+    const seller = createSeller();
+    const app = express()
+      .get("/a", serve)
+      .use(seller.routes({ "GET /a": PRICED }));
+    const server = createServer((req, res) => app(req, res)).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const [[warning]] = await Promise.all([once(process, "warning"), fetch(`http://127.0.0.1:${port}/a`)]);
+    expect(warning).toMatchObject({ name: "FareboxWarning", code: "FAREBOX_TABLE_NOT_FOUND" });
   });
 
   test("a strict seller starts where everything is in order", async () => {

@@ -65,7 +65,9 @@ describe("a router", () => {
   ];
   test.each(OPEN)("a facilitator with %s is only served when opened by word", async (_why, policy) => {
     const facilitator = await openFacilitator(policy);
-    expect(() => facilitatorRouter(facilitator)).toThrow(/credentials, or payees and assets \(or \{ open: true \}/);
+    expect(() => facilitatorRouter(facilitator)).toThrow(
+      /credentials, payees and assets, or a function as payees \(or \{ open: true \}/,
+    );
     expect(() => facilitatorRouter(facilitator, { open: true })).not.toThrow();
   });
 

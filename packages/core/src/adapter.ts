@@ -14,8 +14,8 @@ export {
 } from "./engine.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
 export type { HandlerResponse } from "./gate/charging.js";
-export type { Verdict } from "./gate/gate.js";
 export type { GateResponse } from "./gate/responses.js";
+export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
 export type { ChargedAs } from "./pricing/priced-route.js";
@@ -23,6 +23,7 @@ export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
+export { belowThatMount } from "./route/bind-keys.js";
 export { matchesMount } from "./route/path.js";
 export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";

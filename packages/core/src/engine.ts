@@ -21,12 +21,13 @@ import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries } from "./gate/delivery.js";
-import { Gate, type Verdict } from "./gate/gate.js";
+import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import { type GateResponse, unnamedRequest } from "./gate/responses.js";
 import { Runs } from "./gate/runs.js";
+import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
@@ -64,12 +65,8 @@ export interface TableGate {
   bind(view: RouterView, mounts?: readonly string[]): readonly object[];
   /** The price of a request in front of the routes. */
   inFront(request: GateRequest): Verdict;
-  /**
-   * The price of a request at a handler that {@link TableGate.bind} returned.
-   *
-   * @param mounts - Those of the table, as the seller wrote them.
-   */
-  atHandler(at: { handler: object; request: GateRequest; mounts: readonly string[] }): Verdict;
+  /** The price of a request at a handler that {@link TableGate.bind} returned. */
+  atHandler(at: RequestAtHandler): Verdict;
   /**
    * Whether a request would have to pay: in front of the routes, or at a handler. A price function may still say that it costs
    * nothing.

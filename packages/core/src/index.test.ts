@@ -32,6 +32,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
   expect(Object.keys(adapter).sort()).toMatchInlineSnapshot(`
     [
       "EXPOSE_HEADERS",
+      "belowThatMount",
       "createPaymentsEngine",
       "createPaymentsGate",
       "exposeHeaders",

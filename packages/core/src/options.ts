@@ -457,8 +457,8 @@ export interface PaymentsOptions {
    */
   readonly confirmations?: number | ConfirmationsByNetwork;
   /**
-   * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good, then one in 16, until
-   * one is not; with `settle: "before"` always all. A signature of another key may be a contract wallet's: few such payments are
+   * Payers' signatures are checked in this process: on `eip155:*` all of them until 64 in a row were good. Then a facilitator is
+   * asked first, until one signature is found that is not good; with `settle: "before"` always all. A signature of another key may be a contract wallet's: few such payments are
    * verified at a time. `true` checks all signatures, and refuses those of other keys if they have 65 bytes, also those of
    * contract wallets, such as a Safe with one owner.
    *

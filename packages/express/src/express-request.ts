@@ -16,7 +16,7 @@ import { PAYMENT_RETRY_TOKEN, PAYMENT_SIGNATURE } from "@farebox/core/protocol";
 import type { Application, Request } from "express";
 import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView } from "./router-view.js";
-import { type LayerRoute, rootOf, takesAnyMethod } from "./router-walk.js";
+import { rootOf } from "./router-walk.js";
 
 /** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
 export function readRequest(req: Request, gate: object): GateRequest {
@@ -137,11 +137,6 @@ function readHost(req: Request): string | undefined {
 /** Express leaves no path for some URLs in absolute form, although its types say so. */
 function readPath({ path }: Request): string {
   return path ?? "/";
-}
-
-/** Whether a route was registered for a method by name, and not for every method. */
-export function namesMethod(route: Pick<LayerRoute, "methods"> | undefined, method: string): boolean {
-  return route?.methods[method.toLowerCase()] === true && !takesAnyMethod(route);
 }
 
 /** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */

@@ -32,8 +32,13 @@ interface AppState {
   checked?: { readonly error: ConfigError | undefined } | undefined;
 }
 
+const NOTHING: RouterView = { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false };
+
 /** Where Node says that a request came, before any handler gets it. */
 const REQUESTS = "http.server.request.start";
+
+/** Where Node says that a response has ended. */
+const RESPONSES = "http.server.response.finish";
 
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
@@ -45,6 +50,7 @@ export class Inspection {
   /** The apps that show tables. */
   readonly #homes = new Set<Application>();
   #latest: Application | undefined;
+  #isWatched = false;
 
   constructor(engine: PaymentsEngine) {
     this.#engine = engine;
@@ -115,11 +121,26 @@ export class Inspection {
       const { server } = message as { readonly server: Server };
       for (const listener of server.listeners("request")) {
         const app = listener as unknown as Application;
-        if (typeof app.path !== "function" || layersOf(app) === undefined) continue;
-        this.#stateOf(app);
+        const isApp = typeof app.path === "function" && layersOf(app) !== undefined;
+        if (isApp) this.#stateOf(app);
+        else if (!this.#isWatched) {
+          // A function that calls the app, which only a table in front of its routes shows.
+          this.#isWatched = true;
+          subscribe(RESPONSES, this.#onResponse);
+        }
       }
     } catch {
       // The first request that meets a table tells what is wrong.
+    }
+  };
+
+  /** Tells of tables that the first request has not met. */
+  readonly #onResponse = (): void => {
+    unsubscribe(RESPONSES, this.#onResponse);
+    try {
+      if (this.#lost.size > 0) this.#engine.check(NOTHING, (gate) => this.#lost.has(gate));
+    } catch {
+      // With `strict`, the first request that meets a table gets the error.
     }
   };
 

@@ -16,6 +16,7 @@ import type { PaymentsEngine, PaymentsOptions, RoutesConfig } from "@farebox/cor
 import {
   type Admission,
   type BuiltIn,
+  belowThatMount,
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
@@ -28,7 +29,7 @@ import { exactSvm } from "@farebox/svm";
 import type { Request, RequestHandler, Response } from "express";
 import { isDisconnected } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { namesMethod, readPlace, readRequest, removePayment } from "./express-request.js";
+import { readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
 import { Inspection } from "./inspection.js";
 import type { Payments } from "./payments.js";
@@ -40,9 +41,12 @@ import {
   gateOf,
   guardLayer,
   guardsOf,
+  handles,
   type Layer,
   type LayerRoute,
   markHandler,
+  methodsSharing,
+  namesMethod,
 } from "./router-walk.js";
 
 const BUILT_IN: BuiltIn = {
@@ -147,19 +151,33 @@ interface Guarded {
 
 /** Lets no request through to a handler that is not paid for, however it came here. */
 function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHandler): RequestHandler {
+  const { route } = layer;
   return function guard(req: GatedRequest, res, next) {
+    // Express gives HEAD to each route of a path, also to those that have no handler for it.
+    if (route !== undefined && !handles(route, req.method)) return handler(req, res, next);
+    const sharing = route === undefined ? {} : { sharing: () => methodsSharing(route, req.method) };
+    const asked = tablesFor(req, [...tables.values()]);
     const passFrom = (at: number): unknown => {
-      const table = [...tables.values()][at];
+      const table = asked[at];
       if (table === undefined) return handler(req, res, next);
-      const { gate } = table;
-      const proceed = () => passFrom(at + 1);
-      const mounts = mountsOf(table, req);
-      if (mounts === undefined) return proceed();
-      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts });
-      return follow(verdict, { req, res, gate, holdBytes, route: layer.route, proceed, fail: next });
+      const { gate, mounts } = table;
+      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts, ...sharing });
+      return follow(verdict, { req, res, gate, holdBytes, route, proceed: () => passFrom(at + 1), fail: next });
     };
     return passFrom(0);
   };
+}
+
+/** The tables that are asked at a handler: those that are mounted above the request's path, or else all of them. */
+function tablesFor(req: GatedRequest, tables: readonly GuardingTable[]): readonly GuardingTable[] {
+  const met = tables.flatMap((table): GuardingTable[] => {
+    const mounts = mountsOf(table, req);
+    return mounts === undefined ? [] : [{ ...table, mounts }];
+  });
+  if (met.length < 2) return met;
+  const fullPath = req.baseUrl + req.path;
+  const here = met.filter(({ mounts }) => mounts.some((mount) => belowThatMount(mount, fullPath) !== undefined));
+  return here.length > 0 ? here : met;
 }
 
 /**
@@ -217,8 +235,12 @@ interface Passage {
 function follow(verdict: Verdict, passage: Passage): unknown {
   const { req, res, gate, route, proceed, fail } = passage;
   if (verdict.kind === "free") return proceed();
-  if (verdict.kind === "preflight") return namesMethod(route, "OPTIONS") ? proceed() : writePreflight(route, res);
   const admitted = req[ADMITTED];
+  if (verdict.kind === "preflight") {
+    if (namesMethod(route, "OPTIONS")) return proceed();
+    // Middleware may have made it of a request that has paid: an error is not charged.
+    return writePreflight(route, res, admitted === undefined ? 204 : 405);
+  }
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
     if (admitted.price === verdict.price || (admitted.gate !== gate && isSameRequest(req))) return proceed();
@@ -239,11 +261,11 @@ function routeOf({ route }: Request, gate: object): LayerRoute | undefined {
 }
 
 /** OPTIONS never runs a priced handler. */
-function writePreflight(route: LayerRoute | undefined, res: Response): void {
+function writePreflight(route: LayerRoute | undefined, res: Response, status: number): void {
   const methods = Object.keys(route?.methods ?? {}).filter((name) => name !== "_all");
   const names = methods.map((name) => name.toUpperCase());
   if (names.length > 0) res.set("Allow", names.join(", "));
-  res.status(204).end();
+  res.status(status).end();
 }
 
 function carryOut(decision: Decision, { req, res, gate, holdBytes, proceed }: Passage, price: object): unknown {

@@ -70,7 +70,12 @@ export interface Sought {
   readonly method: string | undefined;
   /** `undefined` matches every layer. */
   readonly path: string | undefined;
+  /** The routers above. Default: none. */
+  readonly above?: readonly (readonly Layer[])[];
 }
+
+/** Routers in routers. */
+const MAX_DEPTH = 100;
 
 /** What a walk knows of a gate. */
 export type WalkedGate = Pick<TableGate, "prices">;
@@ -128,16 +133,23 @@ export function rootOf(app: Application): Application {
 }
 
 /** Every list of layers in an app or router. A route that is added later makes one of them longer. */
-export function stacksOf(layers: readonly Layer[]): readonly (readonly Layer[])[] {
-  const inner = layers.flatMap((layer) => {
+export function stacksOf(
+  layers: readonly Layer[],
+  known: Set<readonly Layer[]> = new Set(),
+): readonly (readonly Layer[])[] {
+  if (known.has(layers)) return [];
+  known.add(layers);
+  for (const layer of layers) {
     const below = layer.route === undefined ? layersOf(handlerOf(layer)) : undefined;
-    return below === undefined ? [] : stacksOf(below);
-  });
-  return [layers, ...inner];
+    if (below !== undefined) stacksOf(below, known);
+  }
+  return [...known];
 }
 
 /** Walks through layers in order. `prefixes` are the mounts they stand below. */
-export function* walk(layers: readonly Layer[], { method, path }: Sought, prefixes: Prefixes): Generator<Met> {
+export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefixes): Generator<Met> {
+  const { method, path, above = [] } = sought;
+  if (isLoop(layers, sought)) return;
   for (const layer of layers) {
     const { route } = layer;
     const handler = handlerOf(layer);
@@ -154,12 +166,21 @@ export function* walk(layers: readonly Layer[], { method, path }: Sought, prefix
       yield { kind: "gate", gate, mounts: asMounts(paths) };
     } else if (inner !== undefined) {
       const rest = path === undefined ? undefined : withoutTaken(path, taken);
-      yield* walk(inner, { method, path: rest }, asMounts(paths));
+      yield* walk(inner, { method, path: rest, above: [...above, layers] }, asMounts(paths));
     } else if (!PASSING.has(handler.name)) {
-      const isMounted = path === undefined ? ownPaths?.includes("/") !== true : taken !== "" && taken !== "/";
+      const isMounted = path === undefined ? !isTop(ownPaths) : !isTop([taken]);
       yield toOpaque(layer, handler, { isMounted, paths: asMounts(paths) });
     }
   }
+}
+
+/** Whether a router is mounted in itself. A path ends such a loop, if its mount takes some of it. */
+function isLoop(layers: readonly Layer[], { path, above = [] }: Sought): boolean {
+  return above.length > MAX_DEPTH || (path === undefined && above.includes(layers));
+}
+
+function isTop(paths: readonly string[] | undefined): boolean {
+  return paths?.some((path) => path === "/" || path === "") === true;
 }
 
 type Opaque = Extract<Met, { kind: "opaque" }>;
@@ -216,15 +237,18 @@ export function layersOf(handler: unknown): readonly Layer[] | undefined {
 export function isReadable(app: unknown): boolean {
   const layers = layersOf(app);
   if (layers === undefined) return hasOldRouter(app) && app._router === undefined;
-  return layers.every(isLayer);
+  const known = new Set([layers]);
+  return layers.every((layer) => isLayer(layer, known));
 }
 
-function isLayer(layer: Partial<Layer> | undefined): boolean {
+function isLayer(layer: Partial<Layer> | undefined, known: Set<readonly Layer[]>): boolean {
   const { route, handle, match } = layer ?? {};
   if (typeof handle !== "function" || typeof match !== "function") return false;
   if (route !== undefined) return Array.isArray(route.stack) && typeof route.methods === "object";
   const inner = layersOf(handlerOf(layer as Layer));
-  return inner === undefined || inner.every(isLayer);
+  if (inner === undefined || known.has(inner)) return true;
+  known.add(inner);
+  return inner.every((one) => isLayer(one, known));
 }
 
 const innerApps = new WeakMap<object, { readonly app: unknown }>();
@@ -301,10 +325,29 @@ export function takesAnyMethod({ methods }: Pick<LayerRoute, "methods">): boolea
 }
 
 /** Whether a route takes a method. Express serves HEAD through GET. */
-function handles({ methods }: LayerRoute, method: string | undefined): boolean {
+export function handles({ methods }: LayerRoute, method: string | undefined): boolean {
   if (method === undefined || methods["_all"] === true) return true;
   const name = method.toLowerCase();
   return methods[name] === true || (name === "head" && methods["get"] === true);
+}
+
+/** Whether a route was registered for a method by name, and not for every method. */
+export function namesMethod(route: Pick<LayerRoute, "methods"> | undefined, method: string): boolean {
+  return route?.methods[method.toLowerCase()] === true && !EVERY.every((name) => route.methods[name] === true);
+}
+
+/** The methods for which a route runs the same function as for one: `app.all` does, `app.route("/a").get(…).post(…)` does not. */
+export function methodsSharing({ stack, methods }: LayerRoute, method: string): readonly string[] {
+  const handlersFor = (name: string) => {
+    const served = name === "head" && methods["head"] !== true ? "get" : name;
+    return stack.flatMap((one) => (one.method === undefined || one.method === served ? [one.handle] : []));
+  };
+  const own = handlersFor(method.toLowerCase());
+  // A function before the last one that takes `next` is middleware.
+  const final = new Set(own.filter((handle, at) => handle.length < 3 || at === own.length - 1));
+  const named = methods["get"] === true ? ["head", ...Object.keys(methods)] : Object.keys(methods);
+  const names = methods["_all"] === true ? [...EVERY, ...named] : named;
+  return names.flatMap((name) => (handlersFor(name).some((one) => final.has(one)) ? [name.toUpperCase()] : []));
 }
 
 /** The path of a layer as the seller wrote it, in Express 5's syntax, one for each way to match it. */
@@ -334,7 +377,12 @@ const EXPRESS_4 = /\\[\s\S]|\/:(\w+)\?|\*/g;
 function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly string[] | undefined {
   if ("fast_slash" in regexp && regexp.fast_slash === true) return ["/"];
   const names = keys.map(({ name }) => name).values();
-  const text = regexp.source
+  const read = regexp.source.split(/\|(?=\^)/).map((source) => readMountPath(source, names));
+  return read.every((text) => text !== undefined) ? read : undefined;
+}
+
+function readMountPath(source: string, names: Iterator<string | number>): string | undefined {
+  const text = source
     .replace(/^\^/, "")
     .replace(/\\\/\?\(\?=\\\/\|\$\)$/, "")
     .replace(
@@ -343,5 +391,5 @@ function readMount(regexp: RegExp, keys: NonNullable<Layer["keys"]>): readonly s
     )
     .replace(/\\([/.-])/g, "$1");
   // An escaped character stands for itself, unless it is a letter or a space.
-  return /[\\^$*+?()[\]{}|]/.test(text.replace(/\\[^\w\s]/g, "")) ? undefined : [text];
+  return /[\\^$*+?()[\]{}|]/.test(text.replace(/\\[^\w\s]/g, "")) ? undefined : text;
 }

@@ -155,7 +155,7 @@ const BODY_RANGES = {
 } as const;
 
 const CLOSED_EXPECTED =
-  "a facilitator whose policy has credentials, or payees and assets (or { open: true }, to pay gas for strangers)";
+  "a facilitator whose policy has credentials, payees and assets, or a function as payees (or { open: true }, to pay gas for strangers)";
 
 /** Checks the options of a router. @throws ConfigError with every issue at once. */
 export function parseRouterOptions(facilitator: Facilitator, options: FacilitatorRouterOptions): RouterConfig {

@@ -6,8 +6,14 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { atCount, PATHS, type Plan, type Side } from "../plan.js";
-import { preparePayments } from "../processes/payments.js";
-import { type RunningServer, runLoad, startFacilitator, startServer } from "../processes/spawn.js";
+import {
+  type RunningServer,
+  runLoad,
+  signFor,
+  startFacilitator,
+  startServer,
+  takePayment,
+} from "../processes/spawn.js";
 import { type Recorded, record } from "../recorded.js";
 import { median, medianRatio } from "../statistics.js";
 import type { Effort } from "./effort.js";
@@ -66,9 +72,7 @@ type Runs = Map<Runner, number[]>;
 
 /** Measures one case. Processes differ from one another, of the same code even: each side is measured in several. */
 export async function measureThroughput(what: ThroughputCase, effort: Effort): Promise<Throughput> {
-  const runs: Runs = new Map();
-  for (let generation = 0; generation < effort.generations; generation++) await measureProcesses(what, effort, runs);
-  const of = (runner: Runner) => runs.get(runner) ?? [];
+  const of = await measureSellers(what, effort, ["farebox", "reference"]);
   const toBare = (seller: Seller) => medianRatio(of(seller), of(`bare for ${seller}`));
   return {
     title: what.title,
@@ -81,8 +85,25 @@ export async function measureThroughput(what: ThroughputCase, effort: Effort): P
   };
 }
 
-async function measureProcesses(what: ThroughputCase, effort: Effort, runs: Runs): Promise<void> {
-  const stage = await setUp(what);
+/** Measures Farebox alone, beside bare Express: what the one is to the other. */
+export async function measureFareboxToBare(what: ThroughputCase, effort: Effort): Promise<number> {
+  const of = await measureSellers(what, effort, ["farebox"]);
+  return medianRatio(of("farebox"), of("bare for farebox"));
+}
+
+async function measureSellers(what: ThroughputCase, effort: Effort, sellers: readonly Seller[]) {
+  const runs: Runs = new Map();
+  for (let generation = 0; generation < effort.generations; generation++) {
+    await measureProcesses(await setUp(what, sellers), what, { effort, runs });
+  }
+  return (runner: Runner): readonly number[] => runs.get(runner) ?? [];
+}
+
+async function measureProcesses(
+  stage: Stage,
+  what: ThroughputCase,
+  { effort, runs }: { readonly effort: Effort; readonly runs: Runs },
+): Promise<void> {
   try {
     for (let round = -1; round < effort.rounds; round++) {
       for (const runner of inTurn([...stage.servers.keys()], round)) {
@@ -113,7 +134,9 @@ async function measureOnce(
   const seller = serverOf(servers, runner.endsWith("reference") ? "reference" : "farebox");
   const payAt = isPaid ? { payAt: seller.url + path } : {};
   const server = serverOf(servers, runner);
-  const load = { url: server.url + path, ...payAt, connections, expect };
+  // Only Farebox knows a payment again.
+  const load = { url: server.url + path, ...payAt, isRepeated: runner !== "farebox", connections, expect };
+  if (isPaid && runner === "farebox") await signFor(seller.url + path, seconds + 1);
   // While the others had their turn, V8 has thrown away what it had compiled. With more connections than a server answers in
   // a second, nothing would come in one.
   await runLoad({ ...load, connections: Math.min(connections, 32), seconds: 1 });
@@ -134,10 +157,12 @@ function serverOf(servers: Stage["servers"], runner: Runner): RunningServer {
   return server;
 }
 
-async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase): Promise<Stage> {
+async function setUp(
+  { plan, path, isPaid = false, latencyMs }: ThroughputCase,
+  sellers: readonly Seller[],
+): Promise<Stage> {
   const facilitator = latencyMs === undefined ? undefined : await startFacilitator(latencyMs);
   const where = facilitator === undefined ? {} : { facilitatorUrl: facilitator.url };
-  const sellers: Seller[] = ["farebox", "reference"];
   const servers = new Map<Runner, RunningServer>();
   for (const side of sellers) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
@@ -158,6 +183,5 @@ async function setUp({ plan, path, isPaid = false, latencyMs }: ThroughputCase):
 async function answerOf(path: string, isPaid: boolean, origin: string): Promise<Recorded> {
   const url = origin + atCount(path, 0);
   if (!isPaid) return record(url);
-  const next = await preparePayments(origin + path, BigInt(Date.now()));
-  return record(url, { "PAYMENT-SIGNATURE": next() });
+  return record(url, { "PAYMENT-SIGNATURE": await takePayment(origin + path) });
 }

@@ -1,44 +1,77 @@
 /**
- * Payments for load: each one distinct, by its nonce and its payer. Their signatures are not checked.
+ * Payments for load: each one distinct, and signed by its payer, because a seller may check signatures.
+ *
+ * To sign takes longer than to serve. So payloads are signed before a load begins, and kept in a file for the process that puts
+ * the load on. Every server of the benchmark asks for the same terms, and none knows what another has been paid.
  *
  * @module
  */
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPayer } from "@farebox/testing";
 import { record } from "../recorded.js";
 
-/** How many payers there are. */
-const PAYERS = 1_000n;
+/** More than Farebox serves. */
+export const PAYMENTS_PER_SECOND = 8_000;
 
-/** Yields the next `PAYMENT-SIGNATURE`. */
-export type NextPayment = () => string;
-
-/** Prepares payments for the first offer of a route. With `isWallet` they seem to be signed by contract wallets. */
-export async function preparePayments(url: string, first: bigint, isWallet = false): Promise<NextPayment> {
-  const { headers } = await record(url);
-  const challenge = JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8"));
-  const { accepts, resource, extensions } = challenge;
-  const [accepted] = accepts;
-  const validBefore = String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds);
-  let count = first;
-  return () => {
-    count += 1n;
-    const authorization = {
-      from: hex((count % PAYERS) + 1n, 20),
-      to: accepted.payTo,
-      value: accepted.amount,
-      validAfter: "0",
-      validBefore,
-      nonce: hex(count, 32),
-    };
-    const payload = { signature: isWallet ? OF_A_WALLET : SIGNATURE, authorization };
-    const payment = { x402Version: 2, payload, extensions, resource, accepted };
-    return Buffer.from(JSON.stringify(payment)).toString("base64");
-  };
+/** Signed payloads that a child may take. */
+export interface Slice {
+  readonly file: string;
+  readonly from: number;
+  readonly count: number;
 }
 
-const SIGNATURE = `0x${"11".repeat(64)}1b`;
-/** Longer than a key's, so only the chain can check it. */
-const OF_A_WALLET = `0x${"11".repeat(96)}`;
+/** How many payers there are. */
+const PAYERS = 64;
 
-function hex(value: bigint, bytes: number): string {
-  return `0x${value.toString(16).padStart(bytes * 2, "0")}`;
+/** Longer than the benchmark takes. Farebox takes payments that are valid for up to an hour longer than it asks for. */
+const VALID_MS = 3_000_000;
+
+/** Signs payloads into a file, one in each line. */
+export class SignedPayloads {
+  readonly #folder = mkdtempSync(join(tmpdir(), "farebox-bench-"));
+  readonly file: string = join(this.#folder, "payloads.jsonl");
+  #count = 0;
+
+  constructor() {
+    process.once("exit", () => rmSync(this.#folder, { recursive: true, force: true }));
+  }
+
+  /** Signs until there are so many. `payAt`: a URL that asks for the terms. */
+  async ensure(count: number, payAt: string): Promise<void> {
+    if (count <= this.#count) return;
+    const { accepted } = await readTerms(payAt);
+    const now = () => Date.now() + VALID_MS;
+    const lines: string[] = [];
+    for (; this.#count < count; this.#count++) {
+      const payer = createPayer({ privateKey: hex((this.#count % PAYERS) + 1) });
+      const { payload } = await payer.signExact(accepted, { nonce: hex(this.#count + 1), now });
+      lines.push(`${JSON.stringify(payload)}\n`);
+    }
+    appendFileSync(this.file, lines.join(""));
+  }
+}
+
+/** Reads payments for the first offer of a route: the values of `PAYMENT-SIGNATURE`. */
+export async function readPayments(payAt: string, { file, from, count }: Slice): Promise<readonly string[]> {
+  const terms = await readTerms(payAt);
+  const lines = readFileSync(file, "utf8")
+    .split("\n")
+    .slice(from, from + count);
+  return lines.map((line) => {
+    const payment = { x402Version: 2, payload: JSON.parse(line), ...terms };
+    return Buffer.from(JSON.stringify(payment)).toString("base64");
+  });
+}
+
+async function readTerms(payAt: string) {
+  const { headers } = await record(payAt);
+  const challenge = JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8"));
+  const { accepts, resource, extensions } = challenge;
+  return { extensions, resource, accepted: accepts[0] };
+}
+
+function hex(value: number): `0x${string}` {
+  return `0x${value.toString(16).padStart(64, "0")}`;
 }

@@ -4,16 +4,14 @@
  * @module
  */
 import { Agent, request } from "node:http";
-import { type NextPayment, preparePayments } from "./payments.js";
+import { readPayments, type Slice } from "./payments.js";
 
 /** What is asked for. */
 export interface Probe {
   readonly url: string;
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
-  readonly firstPayment: number;
-  /** Whether the payments seem to be signed by contract wallets, so that the seller does not check the signatures. */
-  readonly isWallet?: boolean;
+  readonly payloads?: Slice;
   /** Sent as it is, in place of a payment. */
   readonly hostile?: string;
   readonly requests: number;
@@ -28,26 +26,27 @@ export interface ProbeResult {
   readonly wholeMs: readonly number[];
   /** Of one answer. */
   readonly bytes: number;
+  /** How many payments were sent. */
+  readonly sent: number;
 }
 
 const probe: Probe = JSON.parse(process.argv[2] ?? "");
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const next =
-  probe.payAt === undefined
-    ? undefined
-    : await preparePayments(probe.payAt, BigInt(probe.firstPayment), probe.isWallet);
+const { payAt, payloads } = probe;
+const payments = payAt === undefined || payloads === undefined ? [] : await readPayments(payAt, payloads);
+let sent = 0;
 
 const firstByteMs: number[] = [];
 const wholeMs: number[] = [];
 let bytes = 0;
 for (let at = -probe.warmUp; at < probe.requests; at++) {
-  const timed = await ask(next);
+  const timed = await ask(payments[sent++]);
   if (at < 0) continue;
   firstByteMs.push(timed.firstByteMs);
   wholeMs.push(timed.wholeMs);
   bytes = timed.bytes;
 }
-const measured: ProbeResult = { firstByteMs, wholeMs, bytes };
+const measured: ProbeResult = { firstByteMs, wholeMs, bytes, sent };
 process.send?.(measured);
 process.disconnect?.();
 agent.destroy();
@@ -58,8 +57,8 @@ interface Timed {
   readonly bytes: number;
 }
 
-function ask(pay: NextPayment | undefined): Promise<Timed> {
-  const payment = probe.hostile ?? pay?.();
+function ask(next: string | undefined): Promise<Timed> {
+  const payment = probe.hostile ?? next;
   const headers = payment === undefined ? {} : { "PAYMENT-SIGNATURE": payment };
   const started = performance.now();
   return new Promise((resolve, reject) => {

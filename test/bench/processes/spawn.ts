@@ -7,15 +7,16 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import type { Plan } from "../plan.js";
+import { atCount, type Plan } from "../plan.js";
 import type { Load, LoadResult } from "./load.js";
+import { PAYMENTS_PER_SECOND, readPayments, SignedPayloads } from "./payments.js";
 import type { Probe, ProbeResult } from "./probe.js";
 
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
 
-/** Servers have the first, everything else the second. Several processes of a server have both, as all that runs beside them. */
-type Core = 0 | 1 | "any";
+/** Servers have the first, everything else the second. */
+type Core = 0 | 1;
 
 /** What a server has used since it was started. */
 export interface Usage {
@@ -34,8 +35,8 @@ export interface RunningServer {
 }
 
 /** Starts a server. */
-export async function startServer(plan: Plan, flags: readonly string[] = [], core: Core = 0): Promise<RunningServer> {
-  const child = start("server.js", JSON.stringify(plan), { core, flags });
+export async function startServer(plan: Plan, flags: readonly string[] = []): Promise<RunningServer> {
+  const child = start("server.js", JSON.stringify(plan), { core: 0, flags });
   const { port } = await nextMessage<{ port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -55,22 +56,62 @@ export async function startFacilitator(latencyMs: number): Promise<Pick<RunningS
   return { url: `http://127.0.0.1:${port}`, close: () => stop(child) };
 }
 
-/** Every payment of one run of the benchmark is another. */
-let payments = 0;
-
 /** Puts load on a server. */
-export function runLoad(load: Omit<Load, "firstPayment">, core: Core = 1): Promise<LoadResult> {
-  return runChild("load.js", load, core);
+export function runLoad(load: Omit<Load, "payloads">): Promise<LoadResult> {
+  return runPaid("load.js", load, { count: PAYMENTS_PER_SECOND * load.seconds, core: 1 });
 }
 
 /** Asks a server, one request after another. A facilitator is asked from where servers are: on the core that they have. */
-export function runProbe(probe: Omit<Probe, "firstPayment">, core: Core = 1): Promise<ProbeResult> {
-  return runChild("probe.js", probe, core);
+export function runProbe(probe: Omit<Probe, "payloads">, core: Core = 1): Promise<ProbeResult> {
+  return runPaid("probe.js", probe, { count: probe.requests + probe.warmUp, core });
+}
+
+const signed = new SignedPayloads();
+
+/** How many payloads each server has been paid with, by its origin. */
+const taken = new Map<string, number>();
+
+/** Signs what is needed, and runs a child with it. */
+async function runPaid<T extends { readonly sent: number }>(
+  file: string,
+  order: { readonly url: string; readonly payAt?: string; readonly isRepeated?: boolean },
+  { count, core }: { readonly count: number; readonly core: Core },
+): Promise<T> {
+  const { url, payAt, isRepeated = false } = order;
+  if (payAt === undefined) return runChild(file, order, core);
+  const server = originOf(url);
+  const payloads = { file: signed.file, from: taken.get(server) ?? 0, count: isRepeated ? REPEATED : count };
+  await signed.ensure(payloads.from + payloads.count, atCount(payAt, 0));
+  const result = await runChild<T>(file, { ...order, payloads }, core);
+  if (!isRepeated) taken.set(server, payloads.from + result.sent);
+  return result;
+}
+
+/** How many payments are sent again and again to a server that does not know them again. */
+const REPEATED = 500;
+
+/** Signs beforehand what loads of so many seconds take: while it waited, V8 would throw away what it has compiled. */
+export function signFor(payAt: string, seconds: number): Promise<void> {
+  const from = taken.get(originOf(payAt)) ?? 0;
+  return signed.ensure(from + PAYMENTS_PER_SECOND * seconds, atCount(payAt, 0));
+}
+
+/** Takes one payment: the value of its `PAYMENT-SIGNATURE`. */
+export async function takePayment(payAt: string): Promise<string> {
+  const server = originOf(payAt);
+  const from = taken.get(server) ?? 0;
+  taken.set(server, from + 1);
+  await signed.ensure(from + 1, payAt);
+  const [payment = ""] = await readPayments(payAt, { file: signed.file, from, count: 1 });
+  return payment;
+}
+
+function originOf(url: string): string {
+  return new URL(url.replace("{n}", "~")).origin;
 }
 
 async function runChild<T>(file: string, order: object, core: Core = 1): Promise<T> {
-  payments += 10_000_000;
-  const child = start(file, JSON.stringify({ ...order, firstPayment: payments }), { core });
+  const child = start(file, JSON.stringify(order), { core });
   const measured = await nextMessage<T>(child);
   if (child.exitCode === null) await once(child, "exit");
   return measured;
@@ -83,7 +124,7 @@ function start(
 ): ChildProcess {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const command = [process.execPath, ...flags, script, argument];
-  const [program = "", ...rest] = PINNED && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
+  const [program = "", ...rest] = PINNED ? ["taskset", "-c", String(core), ...command] : command;
   const env = { ...process.env, NODE_ENV: "production" };
   // What a side logs is not what is measured; what ends a process is seen.
   return spawn(program, rest, { env, stdio: ["ignore", "ignore", "inherit", "ipc"] });

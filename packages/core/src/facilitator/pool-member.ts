@@ -68,11 +68,17 @@ export interface PoolMember {
   close(): void;
 }
 
+/**
+ * Whether a signature that was not checked yet is not the payer's after all. Asked when the call had to wait for a place, which
+ * only checks if others were found to be bad meanwhile, and when `verify` has failed.
+ */
+export type LateCheck = (when: "waited" | "failed") => boolean;
+
 /** The options of a verification. Payments whose signature may be forged have few calls, and a circuit breaker, of their own. */
 export interface VerifyOptions extends CallOptions {
   readonly source: string | undefined;
   readonly isSigned: boolean;
-  readonly isForged?: (() => boolean) | undefined;
+  readonly isForged?: LateCheck | undefined;
 }
 
 /** The options of a settlement: by whom, and whether it was tried before. */
@@ -161,15 +167,25 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
     async verify(request, { source, isSigned, isForged, ...more }) {
-      const lane = isSigned ? "verify" : "unsigned";
-      const queue = queues[lane];
       const from = source ?? "";
-      if (!(await queue.enter(from))) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
+      let lane: "verify" | "unsigned" = isSigned ? "verify" : "unsigned";
+      let place = queues[lane].enter(from);
+      if (typeof place !== "boolean" && (await place) && isForged?.("waited") === true) {
+        queues[lane].leave(from);
+        lane = "unsigned";
+        place = queues[lane].enter(from);
+      }
+      if (!(await place)) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
+      const queue = queues[lane];
       const about = { payer: source };
       const read = readVerifyResponse;
       const made = await attempt(parts, { operation: "verify", lane, request, read, more, about, isForged });
-      if (made.kind === "responded") queue.note("responded");
-      else if (made.kind === "failed" && made.provesNothing !== true && made.error.status === TOO_MANY_REQUESTS) {
+      if (made.kind === "responded") {
+        queue.note("responded");
+        // Before others take the place.
+        if (!made.response.isValid) isForged?.("failed");
+      }
+      if (made.kind === "failed" && made.provesNothing !== true && made.error.status === TOO_MANY_REQUESTS) {
         queue.note("too_many");
       }
       queue.leave(from);
@@ -245,7 +261,7 @@ interface Call<T> {
   readonly read: (response: unknown, network: string) => T | undefined;
   readonly more: CallOptions;
   readonly about: BreakerCall;
-  readonly isForged?: (() => boolean) | undefined;
+  readonly isForged?: LateCheck | undefined;
 }
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
@@ -264,7 +280,7 @@ async function attempt<T>(
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
-    const provesNothing = (more.signal?.aborted ?? false) || isForged?.() === true;
+    const provesNothing = (more.signal?.aborted ?? false) || isForged?.("failed") === true;
     status.failed(begun.permit, error, provesNothing);
     return { kind: "failed", error, provesNothing };
   }

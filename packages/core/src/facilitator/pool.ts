@@ -24,6 +24,7 @@ import {
   DEFAULT_DEADLINES,
   type Deadlines,
   type FacilitatorHealth,
+  type LateCheck,
   type PoolMember,
   withDeadlines,
 } from "./pool-member.js";
@@ -63,8 +64,8 @@ export interface PoolCallOptions extends CallOptions {
   readonly source?: string;
   /** Whether the signature of a payment to verify counts as the payer's. Others have few calls of their own. Default `true`. */
   readonly isSigned?: boolean;
-  /** Asked when `verify` fails: whether the signature is not the payer's after all. Then the failure proves nothing about the facilitator. */
-  readonly isForged?: (() => boolean) | undefined;
+  /** For a signature that was not checked yet. A failure with a forged one proves nothing about the facilitator. */
+  readonly isForged?: LateCheck | undefined;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }

@@ -108,13 +108,13 @@ function readIdentifier(
   return { kind: "refused", status: 400, error, reason: "payment_identifier_required" };
 }
 
-/** After this many good signatures in a row, one in {@link SAMPLE} is checked, until one is not good. */
+/** After this many good signatures in a row none is checked before the facilitator is asked, until one is not good. */
 const GOOD_ENOUGH = 64;
-const SAMPLE = 16;
 
 /**
- * Checks payers' signatures without asking anybody. A check on EVM takes longer than all the rest of a request, so a seller
- * whose payments are all well signed checks a sample: the facilitator checks each of them anyway.
+ * Checks payers' signatures without asking anybody. A check on EVM takes longer than all the rest of a request, and the
+ * facilitator checks each of them anyway. So while all are good, one is only checked when the facilitator has refused it, or
+ * when another was found to be bad while it waited for its turn.
  */
 export class SignatureChecks {
   /** Whether a signature of another key is refused. Otherwise it may be a contract's, so a facilitator is asked. */
@@ -128,7 +128,7 @@ export class SignatureChecks {
   /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. */
   check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
     if (read.offer.scheme.checkSignature === undefined) return { ...read, isSigned: true };
-    if (this.#mayPass(settle)) return { ...read, isSigned: true, isForged: () => this.#find(read).kind !== "signed" };
+    if (this.#mayPass(settle)) return { ...read, isSigned: true, isForged: (when) => this.#isForged(read, when) };
     const finding = this.#find(read);
     if (finding.kind === "signed") this.#good += 1;
     if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
@@ -146,9 +146,12 @@ export class SignatureChecks {
 
   /** A payment that is settled at once is not verified, so its signature is always checked. */
   #mayPass(settle: SettleTime): boolean {
-    if (this.#refusesOtherKeys || settle === "before") return false;
-    // At random, so that forgers cannot tell which one.
-    return this.#good >= GOOD_ENOUGH && Math.random() * SAMPLE >= 1;
+    return settle !== "before" && !this.#refusesOtherKeys && this.#good >= GOOD_ENOUGH;
+  }
+
+  #isForged(read: ReadPayment, when: "waited" | "failed"): boolean {
+    if (when === "waited" && this.#good >= GOOD_ENOUGH) return false;
+    return this.#find(read).kind !== "signed";
   }
 }
 

@@ -34,7 +34,6 @@ import {
   isPublicWithoutTls,
   type Place,
   type PublicUrlSettings,
-  placeOf,
   resourceUrl,
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
@@ -65,7 +64,6 @@ import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
   abandonedTooOften,
-  ambiguousPath,
   challenge,
   challengePage,
   denied,
@@ -80,11 +78,11 @@ import {
   unboundBody,
   uncheckedInput,
   undecided,
-  unnamedRequest,
   unreachable,
 } from "./responses.js";
 import { Run, type Runs } from "./runs.js";
 import type { SharedEntry } from "./shared-run.js";
+import { type RequestAtHandler, toVerdict, type Verdict } from "./verdict.js";
 
 /** What the gate needs. */
 export interface GateDeps {
@@ -110,24 +108,6 @@ export interface GateDeps {
   readonly now: () => number;
 }
 
-/** Whether a request is priced, and what decides it. */
-export type Verdict =
-  | { readonly kind: "free" }
-  /** `price` is the same object for all requests that a key prices. */
-  | {
-      readonly kind: "priced";
-      readonly price: object;
-      decide(): Decision | Promise<Decision>;
-      /** The response to a request that has paid another price. */
-      refusal(): GateResponse;
-    }
-  /** OPTIONS, which no key names: no priced handler runs for it. */
-  | { readonly kind: "preflight" }
-  /** The request must not get to the handler. */
-  | { readonly kind: "refused"; readonly response: GateResponse };
-
-const FREE: Verdict = Object.freeze({ kind: "free" });
-const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
 const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
@@ -151,44 +131,14 @@ export class Gate {
     return this.#judge(table.inFront(request), request);
   }
 
-  /**
-   * Finds the key of a table that prices a request at a handler.
-   *
-   * @param mounts - Those of the table, as the seller wrote them.
-   */
-  atHandler(
-    table: ResolvedTable<PricedRoute>,
-    { handler, request, mounts }: { handler: object; request: GateRequest; mounts: readonly string[] },
-  ): Verdict {
-    const query = { method: request.method, fullPath: fullPathOf(request), mounts };
+  /** Finds the key of a table that prices a request at a handler. */
+  atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
+    const query = { ...where, method: request.method, fullPath: fullPathOf(request) };
     return this.#judge(table.atHandler(handler, query), request);
   }
 
   #judge(coverage: Coverage<PricedRoute>, request: GateRequest): Verdict {
-    switch (coverage.kind) {
-      case "free":
-        return FREE;
-      case "ambiguous":
-        return { kind: "refused", response: ambiguousPath() };
-      case "preflight":
-        return PREFLIGHT;
-      case "unnamed":
-        return { kind: "refused", response: unnamedRequest() };
-      case "bound":
-        return this.#priced(coverage.entry.value, request, () => NOWHERE);
-      case "priced": {
-        const { candidate } = coverage;
-        const { mountPath, mountTemplate = request.mountTemplate } = candidate;
-        const mounted = { mountPath, ...(mountTemplate === undefined ? {} : { mountTemplate }) };
-        return this.#priced(candidate.entry.value, request, () => placeOf(candidate, mounted));
-      }
-      default:
-        return coverage satisfies never;
-    }
-  }
-
-  #priced(price: PricedRoute, request: GateRequest, locate: () => Place): Verdict {
-    return { kind: "priced", price, decide: () => this.decideAt(price, request, locate), refusal: unnamedRequest };
+    return toVerdict(coverage, request, (price, locate) => this.decideAt(price, request, locate));
   }
 
   /** Decides a request at one route, which the framework has matched by itself. */
@@ -392,7 +342,6 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
-      isForged?.();
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
@@ -565,6 +514,3 @@ const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; v
 function respond(response: GateResponse): Responded {
   return { kind: "respond", response };
 }
-
-/** Of a request that reached a handler by a path that its key does not have. */
-const NOWHERE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });

@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { LateCheck } from "../facilitator/pool-member.js";
 import type { PriceRequest } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
@@ -49,10 +50,9 @@ export interface ReadPayment {
 
 /** A payment after the check of its signature. */
 export interface CheckedPayment extends ReadPayment {
-  /** The signature counts as the payer's: it is, or this one was not sampled. Otherwise only a facilitator can tell. */
+  /** The signature counts as the payer's: it is, or it was not checked yet. Otherwise only a facilitator can tell. */
   readonly isSigned: boolean;
-  /** Checks a signature that was not sampled: whether it is not the payer's. Absent: it was checked. */
-  readonly isForged?: (() => boolean) | undefined;
+  readonly isForged?: LateCheck | undefined;
 }
 
 /** A request with a payment for one of our offers: what all later steps work on. */
@@ -66,7 +66,7 @@ export interface PaidRequest extends PendingPayment {
   readonly client: string | undefined;
   /** As in {@link CheckedPayment}. */
   readonly isSigned: boolean;
-  readonly isForged: (() => boolean) | undefined;
+  readonly isForged: LateCheck | undefined;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
   /** The token that the client sent, good or not. */

@@ -61,14 +61,9 @@ interface Probe {
 }
 
 function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
-  return view.mountsOf(gate).flatMap((mount) =>
-    table.entries.flatMap((entry) =>
-      pathsBelow(entry, mount).map((path) => ({
-        entry,
-        path,
-        receivers: view.receiversOf(gate, entry.method, path),
-      })),
-    ),
+  const mounts = view.mountsOf(gate);
+  return table.entries.flatMap((entry) =>
+    pathsBelow(entry, mounts).map((path) => ({ entry, path, receivers: view.receiversOf(gate, entry.method, path) })),
   );
 }
 
@@ -90,8 +85,8 @@ function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: Rou
   }
   const byEntry = new Map<Entry, Probe[]>();
   for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const { own, met } = bindWhole(table, { gate, view, mounts: view.mountsOf(gate) });
-  const bound = new Set([...own, ...met].map(([, entry]) => entry));
+  const { pairs } = bindWhole(table, { gate, view, mounts: view.mountsOf(gate) });
+  const bound = new Set(pairs.map(([, entry]) => entry));
   const free = unpriced(view.routes, probes);
   return table.entries.flatMap((entry) => {
     const probed = byEntry.get(entry) ?? [];

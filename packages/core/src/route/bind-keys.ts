@@ -1,34 +1,35 @@
 /**
  * Which handlers of an app the keys of a table are for. Express's own match decides.
  *
- *   1. routes that are spelled as the key
+ *   1. routes that are spelled as the key, or as one of its paths
  *   2. routes and mounts that Express gives the key's path to
  *   3. routes that are written like the key in a router mounted elsewhere
- *   4. handlers of every path: by path, as the key is one of many
- *
- * A file server also finds the files of keys that other handlers are for.
+ *   4. handlers of every path, file servers and regular expressions: by path, as the key is one of many
  *
  * @module
  */
-import { createFilePaths, type FilePaths, otherSpellings } from "./file-paths.js";
 import { compileRegistered, matchesMount, samplesOf } from "./path.js";
 import type { PathForm } from "./path-form.js";
+import { fileNames, otherReadings } from "./readings.js";
 import { coversMethod, METHODS } from "./route-key.js";
 import { belowMount, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
-import type { Receiver, RouterView } from "./router-view.js";
+import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
 
-/** The keys that price a handler. */
+/** What prices a handler. */
 export interface Binding<T> {
-  /** Whether they price every request that gets to the handler, or those with their paths. */
-  readonly isWhole: boolean;
-  readonly entries: ReadonlySet<RouteEntry<T>>;
-  /** Keys that the handler is not for, although a path there may be theirs. */
-  readonly others: ReadonlySet<RouteEntry<T>>;
-  /** Of a file server: the keys whose files a path leads to. */
-  readonly files?: FilePaths<T> | undefined;
-  /** Whether no request gets past the handler. */
-  readonly isFinal: boolean;
-  /** Where it is mounted. */
+  /** Keys that price every request that gets to the handler. */
+  readonly whole: ReadonlySet<RouteEntry<T>>;
+  /** Keys that price the requests whose path is theirs. */
+  readonly byPath: ReadonlySet<RouteEntry<T>>;
+  /** Whether they price methods, too, that they do not name. */
+  readonly isAnyMethod: boolean;
+  /** Whether the handler may read paths in its own way. Otherwise they are a key's only as Express matches them. */
+  readonly mayDecode: boolean;
+  /** Routes behind the handler, to which it has to pass their requests. */
+  readonly behind: ReadonlySet<object>;
+  /** Of a file server: its keys, by the names under which a path may lead to their files. */
+  readonly files?: ReadonlyMap<string, readonly RouteEntry<T>[]> | undefined;
+  /** Where the handler is mounted. */
   readonly mounts: readonly string[];
 }
 
@@ -50,96 +51,152 @@ export interface Priceable {
 type Pair<T> = readonly [handler: object, entry: RouteEntry<T>];
 
 /** The handlers that keys price. */
-export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mounted): ReadonlyMap<object, Binding<T>> {
-  const { gate, mounts, view } = mounted;
-  const priced = table.entries.filter(({ value }) => !value.isFree);
-  if (mounts.length === 0 || view.isReadable === false) return new Map();
-  const { own, met, open } = bindWhole(table, mounted);
-  const elsewhere = bindElsewhere(without(priced, [...own, ...met]), view);
-  const whole = [...own, ...met, ...elsewhere];
-  const rest = without(priced, [...own.filter(([, entry]) => !open.has(entry)), ...met, ...elsewhere]);
-  const unbound = new Set(rest);
-  const all = view.receiversOf(gate, undefined, undefined);
-  const byHandler = new Map(all.map((receiver) => [receiver.handler, receiver]));
-  const placesOf = (handler: object) =>
-    all.flatMap((receiver) => (receiver.handler === handler ? (receiver.paths ?? []) : []));
-  const bindings = new Map<object, Binding<T>>();
-  for (const [handler, entries] of group(whole)) {
-    const { kind = "route", isFinal = true } = byHandler.get(handler) ?? {};
-    // A route is its keys' own: nothing else is meant by a request that gets there. So are files.
-    const isLast = kind === "route" || kind === "files" || isFinal;
-    const known = isLast ? [] : placesOf(handler);
-    bindings.set(handler, { isWhole: true, entries, others: new Set(), isFinal: isLast, mounts: known });
-  }
-  for (const [handler, entries] of group([
-    ...bindByPath(rest, mounted),
-    ...bindBeside([...met.map(([, entry]) => entry), ...open], mounted),
-  ])) {
-    const whole = bindings.get(handler);
-    if (whole !== undefined) {
-      bindings.set(handler, { ...whole, others: entries });
-      continue;
-    }
-    const { kind, takesAll, isFinal: isLast } = byHandler.get(handler) ?? {};
-    const isFinal = isLast === true || (kind === "route" && takesAll === false);
-    bindings.set(handler, { isWhole: false, entries, others: new Set(), isFinal, mounts: placesOf(handler) });
-  }
-  for (const server of all) {
-    const isBound = bindings.get(server.handler)?.isWhole === true;
-    if (server.kind !== "files" || isBound || (server.isBefore && rest.length === 0)) continue;
-    const near = (entry: RouteEntry<T>) => isBelow(entry, mounts, server);
-    const own = rest.filter(near);
-    const others = new Set(server.isBefore ? [] : priced.filter((entry) => !unbound.has(entry) && near(entry)));
-    if (own.length + others.size === 0) continue;
-    const files = { entries: new Set(own), others, files: createFilePaths(own) };
-    bindings.set(server.handler, { isWhole: false, ...files, isFinal: true, mounts: placesOf(server.handler) });
-  }
-  for (const handler of regularExpressions(all, view)) {
-    const known = bindings.get(handler) ?? { isWhole: false, entries: new Set(), isFinal: true, mounts: [] };
-    bindings.set(handler, { ...known, others: new Set(priced) });
-  }
-  return bindings;
+export interface Bound<T> {
+  readonly handlers: ReadonlyMap<object, Binding<T>>;
+  /** For requests in front of the routes whose path is not spelled as a key: no handler is known for these keys. */
+  readonly inFront: Binding<T>;
 }
 
-/** The routes that may take more paths of a key than the one that is tried. */
-function regularExpressions(all: readonly Receiver[], view: RouterView): readonly object[] {
-  const free = freeRoutes(view);
-  return all.flatMap(({ handler, kind, paths, takesAll }) =>
-    kind === "route" && paths === undefined && !takesAll && free.has(handler) ? [handler] : [],
-  );
+/** Resolves the keys of a table. */
+export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mounted): Bound<T> {
+  const { gate, mounts, view } = mounted;
+  const priced = table.entries.filter(({ value }) => !value.isFree);
+  const handlers = new Map<object, Binding<T>>();
+  const isAnyMethod = true;
+  if (view.isReadable === false || mounts.length === 0)
+    return { handlers, inFront: { ...byPath(priced), isAnyMethod } };
+  const { pairs, rest } = bindWhole(table, mounted);
+  const all = group(view.receiversOf(gate, undefined, undefined).map((one) => [one.handler, one] as const));
+  const forAll = new Set(view.routes.flatMap(({ route, methods }) => (methods === undefined ? [route] : [])));
+  for (const [handler, entries] of group(pairs)) {
+    const [place] = all.get(handler) ?? [];
+    // Middleware, perhaps: it leaves other methods to the routes behind it.
+    const behind = forAll.has(handler) && place !== undefined ? routesBehind(place, view) : routesBelow(place, view);
+    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind });
+  }
+  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
+  const open = group(bindOpen(rest, mounted));
+  const known = new Set<RouteEntry<T>>();
+  // The routes of other handlers may come first, and take a key's path as Express matches it.
+  const beside = { ...byPath(priced), mayDecode: false };
+  const bindPaths = (receiver: Receiver, places: readonly Receiver[]): Binding<T> | undefined => {
+    const own = open.get(receiver.handler) ?? [];
+    if (receiver.kind === "files") {
+      const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
+      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files) };
+    }
+    if (own.length === 0) return !charging.has(receiver.handler) && isOpenRoute(receiver) ? beside : undefined;
+    const all = places.flatMap(({ paths = [] }) => paths);
+    return { ...byPath(own), isAnyMethod, behind: routesBehind(receiver, view), mounts: all };
+  };
+  for (const [handler, places] of all) {
+    const [receiver] = places;
+    const binding = receiver === undefined || handlers.has(handler) ? undefined : bindPaths(receiver, places);
+    if (binding === undefined) continue;
+    handlers.set(handler, binding);
+    if (binding.mayDecode) for (const entry of binding.byPath) known.add(entry);
+  }
+  // Other functions may call a table that the routers do not show, and handlers that nothing else does.
+  const isHidden = view.mountsOf(gate).length === 0;
+  const lost = rest.filter((entry) => isHidden || !known.has(entry));
+  return { handlers, inFront: { ...byPath(lost), isAnyMethod, behind: routesBehind({ handler: gate }, view) } };
 }
 
 /**
- * Keys, and the routes that are spelled as they are, or else the routes and mounts that get their requests. The routes of an
- * `open` key do not get all of its requests: `/a/b` does not for `/a/:x`. Mounts and routes of others may get the rest.
+ * Keys, and the handlers that are theirs alone: the routes that are spelled as they are, or else the routes and mounts that get
+ * their requests. `rest`: keys for which there may be other handlers.
  */
 export function bindWhole<T extends Priceable>(
   table: RouteTable<T>,
   mounted: Mounted,
-): { readonly own: Pair<T>[]; readonly met: Pair<T>[]; readonly open: ReadonlySet<RouteEntry<T>> } {
+): { readonly pairs: readonly Pair<T>[]; readonly rest: readonly RouteEntry<T>[] } {
   const priced = table.entries.filter(({ value }) => !value.isFree);
   const spelled = findSpelled(table, mounted).filter(({ entry }) => !entry.value.isFree);
-  const own = spelled.map(({ route, entry }): Pair<T> => [route, entry]);
-  const rest = without(priced, own);
-  const met = bindByMatch(rest, mounted, spellAsSent);
-  met.push(...bindByMatch(without(rest, met), mounted, otherSpellings));
-  const closed = new Set(spelled.flatMap(({ entry, isGeneral }) => (isGeneral ? [entry] : [])));
-  const open = new Set(priced.filter((entry) => !closed.has(entry) && !rest.includes(entry)));
+  const own = new Set(spelled.map(({ entry }) => entry));
+  // The routes of other keys do not get all of their requests: `/a/b` does not for `/a/:x`.
+  const general = new Set(spelled.flatMap(({ entry, isGeneral }) => (isGeneral ? [entry] : [])));
+  const open = priced.filter((entry) => !general.has(entry));
   const routes = new Set(mounted.view.routes.map(({ route }) => route));
-  met.push(...bindByMatch([...open], mounted, spellAsSent).filter(([handler]) => !routes.has(handler)));
-  return { own, met, open };
+  const free = freeRoutes(mounted.view);
+  const met = open.flatMap((entry) =>
+    bindByMatch(entry, mounted, free).flatMap((handler): Pair<T>[] =>
+      own.has(entry) && routes.has(handler) ? [] : [[handler, entry]],
+    ),
+  );
+  const found = new Set(met.map(([, entry]) => entry));
+  const elsewhere = bindElsewhere(
+    open.filter((entry) => !found.has(entry) && !own.has(entry)),
+    mounted.view,
+  );
+  for (const [, entry] of elsewhere) found.add(entry);
+  const pairs = [...spelled.map(({ route, entry }): Pair<T> => [route, entry]), ...met, ...elsewhere];
+  return { pairs, rest: open.filter((entry) => !found.has(entry)) };
 }
 
-function without<T>(entries: readonly RouteEntry<T>[], bound: readonly Pair<T>[]): readonly RouteEntry<T>[] {
-  const known = new Set(bound.map(([, entry]) => entry));
-  return entries.filter((entry) => !known.has(entry));
-}
-
-function group<T>(pairs: readonly Pair<T>[]): ReadonlyMap<object, Set<RouteEntry<T>>> {
-  const groups = new Map<object, Set<RouteEntry<T>>>();
-  for (const [handler, entry] of pairs)
-    groups.set(handler, (groups.get(handler) ?? new Set<RouteEntry<T>>()).add(entry));
+function group<V>(pairs: readonly (readonly [handler: object, value: V])[]): ReadonlyMap<object, readonly V[]> {
+  const groups = new Map<object, V[]>();
+  for (const [handler, value] of pairs) {
+    const known = groups.get(handler);
+    if (known === undefined) groups.set(handler, [value]);
+    else known.push(value);
+  }
   return groups;
+}
+
+/** The binding of a handler that may be for any of some keys. */
+function byPath<T>(entries: readonly RouteEntry<T>[]): Binding<T> {
+  return {
+    whole: new Set(),
+    byPath: new Set(entries),
+    isAnyMethod: false,
+    mayDecode: true,
+    behind: new Set(),
+    mounts: [],
+  };
+}
+
+/** The routes to which a handler can pass requests. */
+function routesBehind(
+  { handler, isFinal }: Partial<Receiver> & Pick<Receiver, "handler">,
+  view: RouterView,
+): ReadonlySet<object> {
+  if (isFinal) return new Set();
+  return new Set(
+    view
+      .receiversOf(handler, undefined, undefined)
+      .filter(isRouteBehind)
+      .map((one) => one.handler),
+  );
+}
+
+/** Those below the mount of a handler. */
+function routesBelow(mount: Receiver | undefined, view: RouterView): ReadonlySet<object> {
+  if (mount?.kind !== "mount") return new Set();
+  const behind = routesBehind(mount, view);
+  const isBelow = ({ path = "" }: RegisteredRoute) =>
+    mount.paths?.some((prefix) => `${path}/`.startsWith(`${prefix}/`)) === true;
+  return new Set(view.routes.filter((one) => behind.has(one.route) && isBelow(one)).map(({ route }) => route));
+}
+
+function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
+  return kind === "route" && !isBefore && !takesAll;
+}
+
+/** Whether a route or mount takes several paths, but not all. */
+function isOpenRoute({ kind, paths, takesAll }: Receiver): boolean {
+  if (takesAll || kind === "function") return false;
+  return paths === undefined || paths.some((path) => kind === "mount" || /[:*{]/.test(path));
+}
+
+/** Keys by the names under which a file server keeps their files. */
+function indexFiles<T>(entries: readonly RouteEntry<T>[]): ReadonlyMap<string, readonly RouteEntry<T>[]> {
+  const names = new Map<string, RouteEntry<T>[]>();
+  for (const entry of entries) {
+    for (const name of entry.forms.flatMap(({ sample }) => fileNames(sample).kept)) {
+      names.set(name, [...(names.get(name) ?? []), entry]);
+    }
+  }
+  return names;
 }
 
 interface Spelled<T> {
@@ -173,6 +230,11 @@ function spellAsSent(path: string): readonly string[] {
   return /[^\x21-\x7e]/.test(path) ? [path, path.replace(/[^\x21-\x7e]+/g, encodeLetters)] : [path];
 }
 
+/** Samples with another value of their parameters: a regular expression may take only numbers, or only letters. */
+function withValue(value: string): (sample: string) => readonly string[] {
+  return (sample) => (sample.includes("~") ? [sample.replaceAll("~", value)] : []);
+}
+
 function encodeLetters(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join("");
 }
@@ -185,40 +247,35 @@ function decoded(path: string): readonly string[] {
   return read === path ? [] : [read];
 }
 
-/** Keys without a route of their own, and the handlers that get their requests. A full path goes before a relative one. */
+/** The handlers that get the requests of a key which has no route of its own. A full path goes before a relative one. */
 function bindByMatch<T>(
-  entries: readonly RouteEntry<T>[],
+  entry: RouteEntry<T>,
   { gate, mounts, view }: Mounted,
-  spell: (path: string) => readonly string[],
-): Pair<T>[] {
-  const free = freeRoutes(view);
-  const callers = callersOf({ gate, mounts, view });
-  return entries.flatMap((entry) => {
+  free: ReadonlySet<object>,
+): readonly object[] {
+  const isHidden = view.mountsOf(gate).length === 0;
+  for (const spell of [spellAsSent, otherReadings, withValue("0"), withValue("a")]) {
     for (const read of [fullPathsBelow, relativePathsBelow]) {
       const samples = entry.forms.flatMap(({ sample }) => spell(sample));
-      const paths = mounts.flatMap((mount) => read(samples, mount));
-      const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
-      // A route that charges by itself has its own price.
+      const sent = mounts.flatMap((mount) => read(samples, mount));
+      const met = sent.flatMap((path) => view.receiversOf(gate, entry.method, path));
+      // A route that charges by itself has its own price. A function that passes on may be the one that calls a hidden table.
       const meant = met.filter(
-        (one) => isFor(one) && !callers.has(one.handler) && (one.kind !== "route" || free.has(one.handler)),
+        (one) =>
+          isFor(one) &&
+          (one.kind === "route" ? free.has(one.handler) : one.isFinal || !isHidden || one.kind === "files"),
       );
-      // Beside a mount, a route that also gets some of the key's requests is for others as well: see bindBeside.
+      // Of several mounts, the one that is spelled as the key. Beside one that responds to everything, no route gets the request.
+      const spelled = meant.filter(
+        ({ kind, paths = [] }) =>
+          kind !== "route" && paths.some((one) => samplesOf(one)?.some((sample) => sent.includes(sample))),
+      );
       const mount = meant.filter(({ kind, isFinal }) => kind === "files" || (kind === "mount" && isFinal));
-      const own = (mount.length > 0 ? mount : meant).map(({ handler }): Pair<T> => [handler, entry]);
-      if (own.length > 0) return own;
+      const own = [spelled, mount, meant].find(({ length }) => length > 0);
+      if (own !== undefined) return own.map(({ handler }) => handler);
     }
-    return [];
-  });
-}
-
-/** Functions that may be the one that calls a table which the routers do not show. */
-function callersOf({ gate, mounts, view }: Mounted): ReadonlySet<object> {
-  if (view.mountsOf(gate).length > 0) return new Set();
-  const all = view.receiversOf(gate, undefined, undefined);
-  const near = all.filter(
-    ({ kind, isFinal, paths = [] }) => kind === "mount" && !isFinal && paths.some((path) => mounts.includes(path)),
-  );
-  return new Set(near.map(({ handler }) => handler));
+  }
+  return [];
 }
 
 /** Whether a receiver of a key's path is for the key, and not one for everything. */
@@ -226,18 +283,6 @@ function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean 
   if (kind === "route") return !takesAll;
   // Before the table, mounts are middleware as a rule.
   return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
-}
-
-/** Keys, and the routes that also get some of their requests: by another reading, or beside a mount. */
-function bindBeside<T>(bound: readonly RouteEntry<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
-  const free = freeRoutes(view);
-  return [...new Set(bound)].flatMap((entry) => {
-    const paths = mounts.flatMap((mount) => pathsBelow(entry, mount));
-    const met = paths.flatMap((path) => view.receiversOf(gate, entry.method, path));
-    return met.flatMap(({ handler, takesAll }): Pair<T>[] =>
-      free.has(handler) && !takesAll ? [[handler, entry]] : [],
-    );
-  });
 }
 
 /** The routes that do not charge by themselves. */
@@ -261,9 +306,9 @@ function bindElsewhere<T>(entries: readonly RouteEntry<T>[], { routes }: RouterV
 }
 
 /** Keys without a handler, and the handlers that may be for them: behind the table, or if there are none, mounts before it. */
-function bindByPath<T>(entries: readonly RouteEntry<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
+function bindOpen<T>(entries: readonly RouteEntry<T>[], { gate, mounts, view }: Mounted): Pair<T>[] {
   return entries.flatMap((entry) => {
-    const paths = mounts.flatMap((mount) => pathsBelow(entry, mount));
+    const paths = pathsBelow(entry, mounts);
     const met = paths.flatMap((path) => view.receiversOf(gate, undefined, path));
     const open = met.filter(({ kind, isBefore, takesAll }) =>
       kind === "route" ? takesAll : kind === "function" && !isBefore,
@@ -274,18 +319,19 @@ function bindByPath<T>(entries: readonly RouteEntry<T>[], { gate, mounts, view }
 }
 
 /** Whether a file server is mounted where a key's file may be. */
-function isBelow<T>(entry: RouteEntry<T>, mounts: readonly string[], { paths = [""] }: Receiver): boolean {
-  const samples = mounts.flatMap((mount) => pathsBelow(entry, mount));
+function isBelow<T>(entry: RouteEntry<T>, { mounts }: Mounted, places: readonly Receiver[]): boolean {
+  const samples = pathsBelow(entry, mounts);
+  const paths = places.flatMap((place) => place.paths ?? [""]);
   return samples.some((sample) => paths.some((path) => belowThatMount(path, sample) !== undefined));
 }
 
-/** The key's paths relative to a mount, and its full paths that lie below the mount. */
+/** The key's paths relative to the mounts of its table, and its full paths that lie below one. */
 export function pathsBelow(
-  { forms }: { readonly forms: readonly Pick<PathForm, "sample">[] },
-  mount: string,
+  { forms }: Pick<RouteEntry<unknown>, "forms">,
+  mounts: readonly string[],
 ): readonly string[] {
   const samples = forms.map(({ sample }) => sample);
-  return [...relativePathsBelow(samples, mount), ...fullPathsBelow(samples, mount)];
+  return mounts.flatMap((mount) => [...relativePathsBelow(samples, mount), ...fullPathsBelow(samples, mount)]);
 }
 
 function relativePathsBelow(samples: readonly string[], mount: string): readonly string[] {

@@ -37,7 +37,7 @@ export interface GateRequest {
   readonly hasBody?: boolean;
   /** The parsed body. Default: `undefined`. */
   readonly body?: unknown;
-  /** The client's address, if it is certain. */
+  /** The client's address, or its session over MCP, if it is certain. */
   readonly client?: string | undefined;
   /**
    * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw or reject.

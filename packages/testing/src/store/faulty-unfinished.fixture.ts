@@ -176,8 +176,9 @@ export function keepsUnfinished(now: () => number): PaymentStore {
       const record = records.get(identity);
       if (record?.state !== from || record.owner !== owner || !TRANSITIONS[from].includes(to)) return false;
       const written = Object.entries(fields).filter(([, value]) => value !== undefined);
-      const all = Object.entries({ ...record, ...Object.fromEntries(written), state: to, owner: newOwner });
-      records.set(identity, Object.fromEntries(all.filter(([, value]) => value !== null)) as unknown as PaymentRecord);
+      const next = Object.assign({ ...record, state: to, owner: newOwner }, Object.fromEntries(written));
+      for (const [name, value] of written) if (value === null) Reflect.deleteProperty(next, name);
+      records.set(identity, next);
       return true;
     },
     release(identity, owner) {

@@ -1,0 +1,70 @@
+/**
+ * What the price of a request means for it: it goes on, it has to pay, or it is refused.
+ *
+ * @module
+ */
+import type { PricedRoute } from "../pricing/priced-route.js";
+import { type Place, placeOf } from "../pricing/resource.js";
+import type { GateRequest } from "../route/request.js";
+import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
+import type { Decision } from "./admission.js";
+import { ambiguousPath, type GateResponse, unnamedRequest } from "./responses.js";
+
+/** Whether a request is priced, and what decides it. */
+export type Verdict =
+  | { readonly kind: "free" }
+  /** `price` is the same object for all requests that a key prices. */
+  | {
+      readonly kind: "priced";
+      readonly price: object;
+      decide(): Decision | Promise<Decision>;
+      /** The response to a request that has paid another price. */
+      refusal(): GateResponse;
+    }
+  /** OPTIONS, which no key names: no priced handler runs for it. */
+  | { readonly kind: "preflight" }
+  /** The request must not get to the handler. */
+  | { readonly kind: "refused"; readonly response: GateResponse };
+
+/** A request at a handler. */
+export type RequestAtHandler = Pick<HandlerQuery, "mounts" | "sharing"> & {
+  readonly handler: object;
+  readonly request: GateRequest;
+};
+
+const FREE: Verdict = Object.freeze({ kind: "free" });
+const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
+
+/** Of a request that reached a handler by a path that its key does not have. */
+const NOWHERE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });
+
+/** @param decide - Decides the request at a price. Called when the verdict is carried out. */
+export function toVerdict(
+  coverage: Coverage<PricedRoute>,
+  request: GateRequest,
+  decide: (price: PricedRoute, locate: () => Place) => Decision | Promise<Decision>,
+): Verdict {
+  const priced = (price: PricedRoute, locate: () => Place): Verdict => {
+    return { kind: "priced", price, decide: () => decide(price, locate), refusal: unnamedRequest };
+  };
+  switch (coverage.kind) {
+    case "free":
+      return FREE;
+    case "ambiguous":
+      return { kind: "refused", response: ambiguousPath() };
+    case "preflight":
+      return PREFLIGHT;
+    case "unnamed":
+      return { kind: "refused", response: unnamedRequest() };
+    case "bound":
+      return priced(coverage.entry.value, () => NOWHERE);
+    case "priced": {
+      const { candidate } = coverage;
+      const { mountPath, mountTemplate = request.mountTemplate } = candidate;
+      const mounted = { mountPath, ...(mountTemplate === undefined ? {} : { mountTemplate }) };
+      return priced(candidate.entry.value, () => placeOf(candidate, mounted));
+    }
+    default:
+      return coverage satisfies never;
+  }
+}
