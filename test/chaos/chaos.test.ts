@@ -9,7 +9,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { USUAL_SEED } from "../draws.js";
 import { judge, NOTICED_WITHIN_MS, noticesOf } from "./judge.js";
-import { drawSequence } from "./plan.js";
+import { drawSequence, EACH_DEATH, type Sequence } from "./plan.js";
 import { type PlayedSequence, play } from "./play.js";
 import { LIBRARIES, type Library, problemOf } from "./servers.js";
 import { type Bank, openBank, openShop, type Shop } from "./shop.js";
@@ -40,8 +40,11 @@ describe.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
     async () => {
       console.log(`chaos with ${library}: ${SEQUENCES} sequences, FAREBOX_SEED=${SEED}`);
       const seeds = Array.from({ length: SEQUENCES }, (_, at) => SEED + at);
+      const tasks = seeds.map((seed): Task => [`seed ${seed}`, drawSequence(seed)]);
+      // Of the long run.
+      if (SEQUENCES >= EACH_DEATH.length) tasks.splice(0, EACH_DEATH.length, ...EACH_DEATH);
       const tally = new Tally();
-      await Promise.all(Array.from({ length: SHOPS }, () => playAll(library, seeds, tally)));
+      await Promise.all(Array.from({ length: SHOPS }, () => playAll(library, tasks, tally)));
       console.log(`chaos with ${library}: ${tally.text()}`);
       expect(tally.problems).toEqual([]);
       expect(tally.faults).toBeGreaterThan(0);
@@ -49,20 +52,23 @@ describe.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
   );
 });
 
+/** A sequence by its seed, or another name. */
+type Task = readonly [name: string, sequence: Sequence];
+
 /** Plays sequences in one shop, until none is left. */
-async function playAll(library: Library, seeds: number[], tally: Tally): Promise<void> {
+async function playAll(library: Library, tasks: Task[], tally: Tally): Promise<void> {
   let shop: Shop | undefined;
   try {
     shop = await openShop(library, bank);
-    for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
-      const sequence = drawSequence(seed);
+    for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) {
+      const [name, sequence] = task;
       const played = await play(shop, sequence);
       const problems = judge(played);
       tally.add(
         played,
-        problems.map((problem) => `seed ${seed}: ${problem}`),
+        problems.map((problem) => `${name}: ${problem}`),
       );
-      if (problems.length > 0) console.log(describeProblem(seed, sequence, played, problems));
+      if (problems.length > 0) console.log(describeProblem(name, sequence, played, problems));
     }
     const left = await settleAll(shop);
     if (left.length > 0) tally.problems.push(`[5] is left unfinished for good: ${left.join(", ")}`);
@@ -90,6 +96,8 @@ class Tally {
   faults = 0;
   deaths = 0;
   readonly noticedMs: number[] = [];
+  /** Each point at which something happened. */
+  readonly points = new Set<string>();
   readonly problems: string[] = [];
 
   add(played: PlayedSequence, problems: readonly string[]): void {
@@ -100,26 +108,28 @@ class Tally {
     this.runs += played.payments.reduce((sum, { runs }) => sum + runs.length, 0);
     this.faults += happened.length;
     this.deaths += happened.filter(({ plan }) => plan.act.endsWith("die")).length;
+    for (const { plan } of happened) this.points.add(plan.point);
     this.noticedMs.push(...noticesOf(played));
     this.problems.push(...problems);
     if (this.sequences % 50 === 0) console.log(`chaos: ${this.text()}`);
   }
 
   text(): string {
-    const { sequences, clean, payments, runs, faults, deaths, noticedMs } = this;
+    const { sequences, clean, payments, runs, faults, points, deaths, noticedMs } = this;
     const longestMs = noticedMs.length === 0 ? "no" : Math.max(...noticedMs);
     return (
-      `${clean} of ${sequences} sequences clean; ${payments} payments, ${runs} runs, ${faults} faults, ${deaths} of them deaths; ` +
+      `${clean} of ${sequences} sequences clean; ${payments} payments, ${runs} runs, ${faults} faults, ${deaths} of them deaths, ` +
+      `at ${points.size} points; ` +
       `${noticedMs.length} deaths in a payment, noticed within ${longestMs} ms of ${NOTICED_WITHIN_MS}`
     );
   }
 }
 
-function describeProblem(seed: number, sequence: object, played: PlayedSequence, problems: readonly string[]): string {
+function describeProblem(name: string, sequence: object, played: PlayedSequence, problems: readonly string[]): string {
   const startMs = Math.min(...played.payments.flatMap(({ replies }) => replies.map(({ sentMs }) => sentMs)));
   const at = (ms: number | undefined) => (ms === undefined ? undefined : ms - startMs);
   const facts = {
-    seed,
+    name,
     problems,
     sequence,
     faults: played.faults.map(({ happened, id }) => ({ id, atMs: at(happened?.atMs), seller: happened?.seller.at })),

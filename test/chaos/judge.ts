@@ -1,8 +1,8 @@
 /**
  * What holds in every sequence:
  *
- * 1. No handler runs twice for one payment. A run may be repeated if nothing was charged for it, or if its process died, was stopped,
- *    or could not reach the store before its response was delivered and that response was not kept.
+ * 1. No handler runs twice for one payment. A run may be repeated if nothing was charged for it, or if its response could not be kept
+ *    and was not delivered: its process died, was stopped, or could not reach the store, or the outcome of its settlement was unknown.
  * 2. No payment settles twice.
  * 3. Nothing that was paid for is lost: the client that comes back with the same payment gets its response. And as no facilitator
  *    refuses here, each payment ends so.
@@ -80,7 +80,10 @@ function checkRuns(played: Played, { outages }: PlayedSequence): readonly string
       const isCharged = paidMs < run.startMs;
       if (isCharged && plan.route === "after")
         found.push(`[1] ${names} for money that run ${earlier.id} had been charged for`);
-      if (isCharged && !isExcused) found.push(`[1] ${names} for the money of run ${earlier.id}, whose process lived`);
+      // Its settlement had an unknown outcome, and its response was too large to keep.
+      const isLost = plan.route === "large" && !isDelivered(earlier);
+      if (isCharged && !isExcused && !isLost)
+        found.push(`[1] ${names} for the money of run ${earlier.id}, whose process lived`);
       if (isDelivered(run) && isDelivered(earlier) && !isExcused)
         found.push(`[1] run ${run.id} and run ${earlier.id} were both delivered`);
     }

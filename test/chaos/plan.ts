@@ -17,7 +17,6 @@ const CALLS = [
   "settling to unknown",
   "unknown to settling",
   "settled to settled",
-  "settled to owed",
   "owed to settled",
   "release",
   "renew",
@@ -116,6 +115,52 @@ const sequences: fc.Arbitrary<Sequence> = fc.record({
   payments: fc.array(payment, { minLength: 1, maxLength: 3 }),
   faults: fc.array(fault, { minLength: 1, maxLength: 3 }),
 });
+
+/** What has to go wrong before, so that a call is made at all. */
+function leadingTo(call: (typeof CALLS)[number]): readonly FaultPlan[] {
+  const before = (point: Point, act: Act): readonly FaultPlan[] => [{ point, payment: 0, act, ms: 0 }];
+  switch (call) {
+    case "settling to unknown":
+    case "unknown to settling":
+    case "owed to settled":
+      return before("after settle", "lose");
+    case "settling to settling":
+      return before("after settle", "die");
+    case "release":
+      return before("after claim", "die");
+    default:
+      return [];
+  }
+}
+
+function isMadeFor(route: PaymentPlan["route"], call: (typeof CALLS)[number]): boolean {
+  if (route === "before")
+    return !["claimed to serving", "serving to settling", "put", "remove", "verify"].includes(call);
+  return call !== "claimed to settling" && (route === "large" || call !== "owed to settled");
+}
+
+/** A death at each call of one payment, by name. */
+export const EACH_DEATH: readonly (readonly [name: string, sequence: Sequence])[] = ROUTES.flatMap((route) =>
+  CALLS.filter((call) => isMadeFor(route, call)).flatMap((call) =>
+    (["before", "after"] as const).map((when): readonly [string, Sequence] => [
+      `a death ${when} ${call}, on /${route}`,
+      {
+        payments: [
+          {
+            route,
+            workMs: call === "renew" ? 3_000 : 200,
+            proof: "token",
+            first: 0,
+            // It waits for the other process.
+            duplicates: ["find", "watch"].includes(call) ? [{ seller: 1, delayMs: 0 }] : [],
+            isLate: call === "owed to settled",
+          },
+        ],
+        faults: [{ point: `${when} ${call}`, payment: 0, act: "die", ms: 0 }, ...leadingTo(call)],
+      },
+    ]),
+  ),
+);
 
 /** The sequence of a seed. */
 export function drawSequence(seed: number): Sequence {

@@ -200,7 +200,8 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
     seller: (at) => sellers[at] as Seller,
     async arm(given) {
       faults = given;
-      await Promise.all(sellers.map(({ process }) => process.order("arm", armsOf())));
+      // One that is dead is armed when it starts again.
+      await Promise.allSettled(sellers.map(({ process }) => process.order("arm", armsOf())));
     },
     async mended() {
       while (tails.size > 0) await Promise.all(tails);
