@@ -8,7 +8,7 @@
  *    refuses here, each payment ends so.
  * 4. Nothing unpaid is delivered.
  * 5. A settlement that is left behind is finished without its client.
- * 6. A death is noticed within 10 seconds.
+ * 6. A death is noticed within 10 seconds, and the time that a busy machine is late by itself.
  *
  * @module
  */
@@ -20,8 +20,14 @@ const PRICE = "10000";
 /** Of a death, in milliseconds. */
 export const NOTICED_WITHIN_MS = 10_000;
 
-/** How long it took to notice each death, in milliseconds. */
-export function noticesOf({ payments, faults, outages }: PlayedSequence): readonly number[] {
+/** How long it took to notice a death, and how late timers were meanwhile. In milliseconds. */
+export interface Notice {
+  readonly ms: number;
+  readonly lateMs: number;
+}
+
+/** Each death in a payment that nothing else disturbed. */
+export function noticesOf({ payments, faults, outages, lateness }: PlayedSequence): readonly Notice[] {
   const happened = faults.flatMap((fault) => (fault.happened === undefined ? [] : [{ ...fault.happened, fault }]));
   return happened.flatMap(({ atMs, seller, fault }) => {
     if (fault.plan.act !== "die") return [];
@@ -36,7 +42,7 @@ export function noticesOf({ payments, faults, outages }: PlayedSequence): readon
       const isDisturbed =
         hasOutage(outages, atMs, signMs) ||
         happened.some((other) => other.fault !== fault && other.atMs > atMs - 15_000 && other.atMs < signMs);
-      return isDisturbed || !Number.isFinite(signMs) ? [] : [signMs - atMs];
+      return isDisturbed || !Number.isFinite(signMs) ? [] : [{ ms: signMs - atMs, lateMs: lateness(atMs, signMs) }];
     });
   });
 }
@@ -49,12 +55,14 @@ function signsOf({ runs, settleCallsMs, replies }: Played): readonly number[] {
 
 /** Yields everything that is wrong with a sequence. */
 export function judge(sequence: PlayedSequence): readonly string[] {
-  const late = noticesOf(sequence).filter((ms) => ms > NOTICED_WITHIN_MS);
+  const late = noticesOf(sequence).filter(({ ms, lateMs }) => ms > NOTICED_WITHIN_MS + lateMs);
   return [
     ...sequence.payments.flatMap((played, at) =>
       [...checkRuns(played, sequence), ...checkMoney(played)].map((problem) => `payment ${at}: ${problem}`),
     ),
-    ...late.map((ms) => `[6] a death was noticed after ${ms} ms`),
+    ...late.map(
+      ({ ms, lateMs }) => `[6] a death was noticed after ${ms} ms, though timers were at most ${lateMs} ms late`,
+    ),
   ];
 }
 

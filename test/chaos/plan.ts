@@ -168,3 +168,11 @@ export function drawSequence(seed: number): Sequence {
   if (drawn === undefined) throw new RangeError("nothing was drawn");
   return drawn;
 }
+
+/** The same without long waits: for a run of some seconds. */
+export function shortened({ payments, faults }: Sequence): Sequence {
+  return {
+    payments: payments.map((one) => ({ ...one, workMs: Math.min(one.workMs, 200), isLate: false })),
+    faults: faults.slice(0, 2).map((one) => ({ ...one, ms: Math.min(one.ms, 3_000) })),
+  };
+}

@@ -40,6 +40,8 @@ export interface PlayedSequence {
   readonly payments: readonly Played[];
   readonly faults: readonly Fault[];
   readonly outages: readonly Span[];
+  /** How late a timer of this process was at most between two times, in milliseconds. */
+  lateness(fromMs: number, toMs: number): number;
 }
 
 /** No client comes back for longer than that. */
@@ -59,6 +61,33 @@ const PASSING: readonly string[] = [
 ];
 
 export async function play(shop: Shop, sequence: Sequence): Promise<PlayedSequence> {
+  const watch = watchTimers();
+  try {
+    return { ...(await playWatched(shop, sequence)), lateness: watch.lateness };
+  } finally {
+    watch.stop();
+  }
+}
+
+const TICK_MS = 100;
+
+/** Sees how late this process is: other processes of the machine are as late. */
+function watchTimers(): { readonly lateness: PlayedSequence["lateness"]; stop(): void } {
+  const ticks: { readonly atMs: number; readonly lateMs: number }[] = [];
+  let lastMs = Date.now();
+  const timer = setInterval(() => {
+    const atMs = Date.now();
+    ticks.push({ atMs, lateMs: Math.max(atMs - lastMs - TICK_MS, 0) });
+    lastMs = atMs;
+  }, TICK_MS);
+  return {
+    lateness: (fromMs, toMs) =>
+      Math.max(0, ...ticks.filter(({ atMs }) => atMs > fromMs && atMs < toMs).map(({ lateMs }) => lateMs)),
+    stop: () => clearInterval(timer),
+  };
+}
+
+async function playWatched(shop: Shop, sequence: Sequence): Promise<Omit<PlayedSequence, "lateness">> {
   const { bank } = shop;
   const payers = sequence.payments.map(() => createPayer());
   await Promise.all(payers.map(({ address }) => bank.fund(address)));

@@ -7,6 +7,12 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
+/** Processes outlive one that is interrupted, unless it ends them. */
+export const endWithUs = new Set<() => void>();
+process.once("exit", () => {
+  for (const end of endWithUs) end();
+});
+
 /** What a process says: that it listens, the end of an order, or a question. */
 interface Message {
   readonly kind?: string;
@@ -36,8 +42,14 @@ export async function startProcess(
   given: object,
   answer: Answer = async () => undefined,
 ): Promise<Process> {
-  const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(given)]);
+  const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(given)], {
+    // Without those of vitest.
+    execArgv: [],
+  });
   const ended = once(child, "exit");
+  const end = () => void child.kill("SIGKILL");
+  endWithUs.add(end);
+  void ended.then(() => endWithUs.delete(end));
   const orders = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let lastId = 0;
   void ended.then(() => {

