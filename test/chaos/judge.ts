@@ -3,6 +3,7 @@
  *
  * 1. No handler runs twice for one payment. A run may be repeated if nothing was charged for it, or if its response could not be kept
  *    and was not delivered: its process died, was stopped, or could not reach the store, or the outcome of its settlement was unknown.
+ *    If it went to a duplicate without proof, the client with the payment's token may have one more.
  * 2. No payment settles twice.
  * 3. Nothing that was paid for is lost: the client that comes back with the same payment gets its response. And as no facilitator
  *    refuses here, each payment ends so.
@@ -78,7 +79,8 @@ function checkRuns(played: Played, { outages }: PlayedSequence): readonly string
   const { runs, plan, transfers } = played;
   const found: string[] = [];
   const paidMs = transfers[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  const isDelivered = (run: Run) => deliveredOf(played).some((reply) => reply.run === run.id);
+  const isDelivered = (run: Run, { isMain = false } = {}) =>
+    deliveredOf(played).some((reply) => reply.run === run.id && (reply.isMain || !isMain));
   for (const [at, run] of runs.entries()) {
     for (const earlier of runs.slice(0, at)) {
       const isExcused = isDisturbed(earlier, run.startMs, outages);
@@ -92,7 +94,7 @@ function checkRuns(played: Played, { outages }: PlayedSequence): readonly string
       const isLost = plan.route === "large" && !isDelivered(earlier);
       if (isCharged && !isExcused && !isLost)
         found.push(`[1] ${names} for the money of run ${earlier.id}, whose process lived`);
-      if (isDelivered(run) && isDelivered(earlier) && !isExcused)
+      if (isDelivered(run) && isDelivered(earlier) && !isExcused && !isOwed)
         found.push(`[1] run ${run.id} and run ${earlier.id} were both delivered`);
     }
     if (plan.route === "before" && run.startMs < paidMs - CLOCK_MS)
