@@ -92,13 +92,13 @@ function checkRuns(played: Played, { outages }: PlayedSequence): readonly string
         found.push(`[1] ${names} for money that run ${earlier.id} had been charged for`);
       // Its settlement had an unknown outcome, and its response was too large to keep.
       const isLost = plan.route === "large" && !isDelivered(earlier);
-      if (isCharged && !isExcused && !isLost)
+      // The earlier response went to a duplicate without proof, and cannot be kept: the payer's token buys one more run.
+      const isOwed = plan.proof === "token" && plan.route !== "after" && !isDelivered(earlier, { isMain: true });
+      if (isCharged && !isExcused && !isLost && !isOwed)
         found.push(`[1] ${names} for the money of run ${earlier.id}, whose process lived`);
       if (isDelivered(run) && isDelivered(earlier) && !isExcused && !isOwed)
         found.push(`[1] run ${run.id} and run ${earlier.id} were both delivered`);
     }
-    if (plan.route === "before" && run.startMs < paidMs - CLOCK_MS)
-      found.push(`[4] run ${run.id} began before the money had moved`);
   }
   return found;
 }
@@ -114,7 +114,7 @@ function isDisturbed({ seller, startMs }: Run, untilMs: number, outages: PlayedS
 }
 
 function checkMoney(played: Played): readonly string[] {
-  const { transfers, replies, wasLeft } = played;
+  const { plan, runs, transfers, replies, wasLeft } = played;
   const found: string[] = [];
   const [transfer] = transfers;
   if (transfers.length > 1) found.push(`[2] it was settled ${transfers.length} times`);
@@ -137,6 +137,10 @@ function checkMoney(played: Played): readonly string[] {
       found.push(`[4] run ${run} was delivered before the money had moved`);
     const { success, transaction } = result?.receipt ?? {};
     if (success !== true || transaction !== transfer?.transaction) found.push(`[4] run ${run} has another receipt`);
+  }
+  const paidMs = transfer?.atMs ?? Number.POSITIVE_INFINITY;
+  for (const { id, startMs } of plan.route === "before" ? runs : []) {
+    if (startMs < paidMs - CLOCK_MS) found.push(`[4] run ${id} began before the money had moved`);
   }
   if (wasLeft) found.push("[5] its settlement was left as it was for 14 s");
   return found;
