@@ -23,6 +23,16 @@ const isShort = process.env["FAREBOX_CHAOS_SEQUENCES"] === undefined;
 const SHOPS = Math.min(readNumber("FAREBOX_CHAOS_SHOPS") ?? FEW, SEQUENCES);
 const SEED = readNumber("FAREBOX_SEED") ?? (isShort ? USUAL_SEED : Date.now() % 0x3fffffff);
 
+/** Beside other tests, that keep the processor busy, only the longer run is strict. */
+const WITHIN_MS = isShort ? 2 * NOTICED_WITHIN_MS : NOTICED_WITHIN_MS;
+
+/** Played in the short run, beside a random one. */
+const SHORT: readonly string[] = [
+  "a death after serving to settling, on /after",
+  "a death after settle, on /large",
+  "a death after settling to settled, on /before",
+];
+
 /** As long as a sequence may take at most. */
 const SEQUENCE_MS = 120_000;
 
@@ -49,6 +59,7 @@ describe.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
       const tasks = seeds.map((seed): Task => [`seed ${seed}`, draw(seed)]);
       // Of the long run.
       if (SEQUENCES >= EACH_DEATH.length) tasks.splice(0, EACH_DEATH.length, ...EACH_DEATH);
+      if (isShort) tasks.splice(0, SHORT.length, ...EACH_DEATH.filter(([name]) => SHORT.includes(name)));
       const tally = new Tally();
       const shops = Array.from({ length: SHOPS }, () => playAll(library, tasks, tally));
       // All are closed, also when one of them fails.
@@ -72,7 +83,7 @@ async function playAll(library: Library, tasks: Task[], tally: Tally): Promise<v
     for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) {
       const [name, sequence] = task;
       const played = await play(shop, sequence);
-      const problems = judge(played);
+      const problems = judge(played, WITHIN_MS);
       tally.add(
         played,
         problems.map((problem) => `${name}: ${problem}`),

@@ -55,8 +55,8 @@ function signsOf({ runs, settleCallsMs, replies }: Played): readonly number[] {
 }
 
 /** Yields everything that is wrong with a sequence. */
-export function judge(sequence: PlayedSequence): readonly string[] {
-  const late = noticesOf(sequence).filter(({ ms, lateMs }) => ms > NOTICED_WITHIN_MS + lateMs);
+export function judge(sequence: PlayedSequence, withinMs: number): readonly string[] {
+  const late = noticesOf(sequence).filter(({ ms, lateMs }) => ms > withinMs + lateMs);
   return [
     ...sequence.payments.flatMap((played, at) =>
       [...checkRuns(played, sequence), ...checkMoney(played)].map((problem) => `payment ${at}: ${problem}`),
@@ -114,7 +114,7 @@ function isDisturbed({ seller, startMs }: Run, untilMs: number, outages: PlayedS
 }
 
 function checkMoney(played: Played): readonly string[] {
-  const { plan, runs, transfers, replies, wasLeft } = played;
+  const { transfers, replies, wasLeft } = played;
   const found: string[] = [];
   const [transfer] = transfers;
   if (transfers.length > 1) found.push(`[2] it was settled ${transfers.length} times`);
@@ -138,10 +138,14 @@ function checkMoney(played: Played): readonly string[] {
     const { success, transaction } = result?.receipt ?? {};
     if (success !== true || transaction !== transfer?.transaction) found.push(`[4] run ${run} has another receipt`);
   }
-  const paidMs = transfer?.atMs ?? Number.POSITIVE_INFINITY;
-  for (const { id, startMs } of plan.route === "before" ? runs : []) {
-    if (startMs < paidMs - CLOCK_MS) found.push(`[4] run ${id} began before the money had moved`);
-  }
+  found.push(...checkOrder(played));
   if (wasLeft) found.push("[5] its settlement was left as it was for 14 s");
   return found;
+}
+
+/** On a route that settles first, no run begins before. */
+function checkOrder({ plan, runs, transfers }: Played): readonly string[] {
+  const paidMs = transfers[0]?.atMs ?? Number.POSITIVE_INFINITY;
+  const early = runs.filter(({ startMs }) => plan.route === "before" && startMs < paidMs - CLOCK_MS);
+  return early.map(({ id }) => `[4] run ${id} began before the money had moved`);
 }

@@ -173,6 +173,6 @@ export function drawSequence(seed: number): Sequence {
 export function shortened({ payments, faults }: Sequence): Sequence {
   return {
     payments: payments.map((one) => ({ ...one, workMs: Math.min(one.workMs, 200), isLate: false })),
-    faults: faults.slice(0, 2).map((one) => ({ ...one, ms: Math.min(one.ms, 3_000) })),
+    faults: faults.slice(0, 1).map((one) => ({ ...one, ms: Math.min(one.ms, 1_000) })),
   };
 }
