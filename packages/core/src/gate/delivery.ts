@@ -11,6 +11,7 @@
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import type { Leases } from "../settlement/leases.js";
+import { changeSurely } from "../settlement/settle.js";
 import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
@@ -18,7 +19,7 @@ const READABLE_MS = 3_000;
 
 /** What deliveries need. */
 export interface DeliveriesDeps {
-  readonly store: Pick<PaymentStore, "transition">;
+  readonly store: Pick<PaymentStore, "transition" | "find">;
   readonly leases: Pick<Leases, "holds" | "drop" | "ofSettlement">;
   readonly logger: Logger;
   readonly timer: StartTimer;
@@ -87,7 +88,7 @@ export class Deliveries {
       change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);
     await leases.drop({ owner });
     try {
-      if (await store.transition({ identity, from: "settled", owner, leaseUntilMs: null, ...change })) return;
+      if (await changeSurely(store, { identity, from: "settled", owner, leaseUntilMs: null, ...change })) return;
       if (lost) logger.error(failed, { identity, error: "the record is not ours" });
     } catch {
       logger.error(failed, { identity, error: "the store failed" });

@@ -33,6 +33,51 @@ function createTwo(options: ShopOptions = {}, given: ProcessesOptions = {}) {
   return { ...world, first: world.open(options), second: world.open(options) };
 }
 
+describe("a call of the store that fails once", () => {
+  test.each([
+    ["takes no effect", false],
+    ["takes effect", true],
+  ])(
+    "a prepaid handler runs once for two processes when the call that records the settlement fails and %s",
+    async (_, isDone) => {
+      const world = createProcesses();
+      const { transition } = world.store;
+      let failures = 1;
+      world.store.transition = async (change) => {
+        const fails = change.from === "settling" && failures-- > 0;
+        const changed = fails && !isDone ? false : await transition(change);
+        if (fails) throw new Error("the connection broke");
+        return changed;
+      };
+      const first = world.open(BEFORE);
+      const second = world.open(BEFORE);
+      const { done } = prepaidOf(await first.pay());
+      done();
+      const retried = second.pay();
+      await world.passTime(NOTICED_MS);
+      expect(responseOf(await retried)).toMatchObject({ status: 402, json: { error: "payment_already_used" } });
+      expect(world.facilitator.count("settle")).toBe(1);
+      expect(first.log).toEqual([]);
+    },
+  );
+
+  test("a prepaid handler runs once for two processes when the call that records its delivery fails", async () => {
+    const world = createProcesses();
+    const { transition } = world.store;
+    let failures = 1;
+    world.store.transition = (change) => {
+      if (change.from === "settled" && failures-- > 0) throw new Error("the connection broke");
+      return transition(change);
+    };
+    const first = world.open(BEFORE);
+    const second = world.open(BEFORE);
+    prepaidOf(await first.pay()).done();
+    await settle();
+    await world.passTime(NOTICED_MS);
+    expect(responseOf(await second.pay())).toMatchObject({ status: 402, json: { error: "payment_already_used" } });
+  });
+});
+
 describe("the death of a process", () => {
   test("a payment that a dead process had claimed is claimed anew within 10 s", async () => {
     const { first, second, facilitator, passTime, record } = createTwo();

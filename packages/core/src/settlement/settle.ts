@@ -131,8 +131,9 @@ export class Settler {
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : this.#leaseAfter(outcome);
     if (!isAtWork) void leases.drop(claim);
+    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes } as const;
     try {
-      if (await store.transition({ identity, from: "settling", owner, leaseUntilMs, ...changes })) return true;
+      if (await changeSurely(store, change)) return true;
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       const record = await store.find(identity);
       const isStillOurs = record === undefined || record.owner === owner;
@@ -191,6 +192,24 @@ export class Settler {
       default:
         outcome satisfies never;
     }
+  }
+}
+
+/**
+ * Changes a record. If the store fails, it is asked once more, since a connection that broke may be there again. Rejects if it fails twice.
+ * Otherwise a response that was delivered would count as lost, and the handler would run once more for a duplicate.
+ */
+export async function changeSurely(
+  store: Pick<PaymentStore, "transition" | "find">,
+  change: Transition,
+): Promise<boolean> {
+  try {
+    return await store.transition(change);
+  } catch {
+    if (await store.transition(change)) return true;
+    // The first call may have changed it.
+    const record = await store.find(change.identity);
+    return record?.owner === change.owner && record.state === change.to;
   }
 }
 
