@@ -43,7 +43,7 @@ const PROCESSES = [1, 2, 4];
 /** Divisible among the processes. */
 const CONNECTIONS = 32;
 /** More than one machine serves with a store. */
-const PAYMENTS_PER_SECOND = 8_000;
+const PAYMENTS_PER_SECOND = 3_000;
 /** Away from the seller. A real facilitator is farther. */
 const FACILITATOR_MS = 5;
 
@@ -92,7 +92,7 @@ async function measureLatency(server: StoreServer, records: number, effort: Effo
         requests: effort.requests,
         warmUp: 20,
         expect: 200,
-        isWallet: true,
+        ledger: "stores",
       });
       times[at]?.push(median(wholeMs));
     }
@@ -144,7 +144,7 @@ async function warmUp(sellers: readonly RunningServer[], { warmUpSeconds, note }
 
 function putLoad(sellers: readonly RunningServer[], seconds: number) {
   const [url = "", ...otherUrls] = sellers.map((seller) => seller.url + PATHS.paid);
-  const more = { isWallet: true, paymentsPerSecond: PAYMENTS_PER_SECOND };
+  const more = { ledger: "stores", paymentsPerSecond: PAYMENTS_PER_SECOND };
   return runLoad({ url, otherUrls, payAt: url, connections: CONNECTIONS, seconds, expect: 200, ...more }, "any");
 }
 

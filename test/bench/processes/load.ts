@@ -11,6 +11,8 @@ import { readPayments, type Slice } from "./payments.js";
 export interface Load {
   /** With `{n}` where each request has another number. */
   readonly url: string;
+  /** Other servers of the same path. The connections go to all servers in turn. */
+  readonly otherUrls?: readonly string[];
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
   /** What this server has not been paid with. */
@@ -31,7 +33,7 @@ export interface LoadResult {
 }
 
 const load: Load = JSON.parse(process.argv[2] ?? "");
-const { url, connections, seconds: duration } = load;
+const { url, otherUrls = [], connections, seconds: duration } = load;
 const payments = await makePayments();
 const { pathname } = new URL(url.replace("{n}", "~"));
 let count = 0;
@@ -46,7 +48,8 @@ const setupRequest: autocannon.Request["setupRequest"] = (request) => {
 };
 
 const result = await autocannon({
-  url: atCount(url, 0),
+  // Its types know one URL only.
+  url: otherUrls.length === 0 ? atCount(url, 0) : ([url, ...otherUrls] as unknown as string),
   connections,
   duration,
   requests: [{ method: "GET", setupRequest }],

@@ -15,8 +15,8 @@ import type { Probe, ProbeResult } from "./probe.js";
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
 
-/** Servers have the first, everything else the second. */
-type Core = 0 | 1;
+/** Servers have the first, everything else the second. Several processes of a server have both, as all that runs beside them. */
+type Core = 0 | 1 | "any";
 
 /** What a server has used since it was started. */
 export interface Usage {
@@ -35,8 +35,8 @@ export interface RunningServer {
 }
 
 /** Starts a server. */
-export async function startServer(plan: Plan, flags: readonly string[] = []): Promise<RunningServer> {
-  const child = start("server.js", JSON.stringify(plan), { core: 0, flags });
+export async function startServer(plan: Plan, flags: readonly string[] = [], core: Core = 0): Promise<RunningServer> {
+  const child = start("server.js", JSON.stringify(plan), { core, flags });
   const { port } = await nextMessage<{ port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -57,29 +57,38 @@ export async function startFacilitator(latencyMs: number): Promise<Pick<RunningS
 }
 
 /** Puts load on a server. */
-export function runLoad(load: Omit<Load, "payloads">): Promise<LoadResult> {
-  return runPaid("load.js", load, { count: PAYMENTS_PER_SECOND * load.seconds, core: 1 });
+export function runLoad(load: Omit<Load, "payloads"> & Paid, core: Core = 1): Promise<LoadResult> {
+  const { paymentsPerSecond = PAYMENTS_PER_SECOND, seconds } = load;
+  return runPaid("load.js", load, { count: paymentsPerSecond * seconds, core });
 }
 
 /** Asks a server, one request after another. A facilitator is asked from where servers are: on the core that they have. */
-export function runProbe(probe: Omit<Probe, "payloads">, core: Core = 1): Promise<ProbeResult> {
+export function runProbe(probe: Omit<Probe, "payloads"> & Paid, core: Core = 1): Promise<ProbeResult> {
   return runPaid("probe.js", probe, { count: probe.requests + probe.warmUp, core });
 }
 
 const signed = new SignedPayloads();
 
-/** How many payloads each server has been paid with, by its origin. */
+/** How a server is paid. */
+interface Paid {
+  /** Servers of one name know each other's payments. Default: each server has its own. */
+  readonly ledger?: string;
+  /** How many payments to prepare. Default: more than any seller serves. */
+  readonly paymentsPerSecond?: number;
+}
+
+/** How many payloads each server has been paid with, by its origin, or its ledger. */
 const taken = new Map<string, number>();
 
 /** Signs what is needed, and runs a child with it. */
 async function runPaid<T extends { readonly sent: number }>(
   file: string,
-  order: { readonly url: string; readonly payAt?: string; readonly isRepeated?: boolean },
+  order: Paid & { readonly url: string; readonly payAt?: string; readonly isRepeated?: boolean },
   { count, core }: { readonly count: number; readonly core: Core },
 ): Promise<T> {
   const { url, payAt, isRepeated = false } = order;
   if (payAt === undefined) return runChild(file, order, core);
-  const server = originOf(url);
+  const server = order.ledger ?? originOf(url);
   const payloads = { file: signed.file, from: taken.get(server) ?? 0, count: isRepeated ? REPEATED : count };
   await signed.ensure(payloads.from + payloads.count, atCount(payAt, 0));
   const result = await runChild<T>(file, { ...order, payloads }, core);
@@ -124,7 +133,7 @@ function start(
 ): ChildProcess {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const command = [process.execPath, ...flags, script, argument];
-  const [program = "", ...rest] = PINNED ? ["taskset", "-c", String(core), ...command] : command;
+  const [program = "", ...rest] = PINNED && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
   const env = { ...process.env, NODE_ENV: "production" };
   // What a side logs is not what is measured; what ends a process is seen.
   return spawn(program, rest, { env, stdio: ["ignore", "ignore", "inherit", "ipc"] });

@@ -19,7 +19,7 @@ interface Connection {
 const IDLE_MS = 2_000;
 
 /** The watchers of a store. */
-export class Notifications {
+export class PostgresNotifications {
   readonly #connect: () => Promise<Connection>;
   readonly #channel: string;
   readonly #limitMs: number;

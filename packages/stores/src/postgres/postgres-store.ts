@@ -21,7 +21,7 @@ import {
 } from "@farebox/core";
 import { parseOptions, type StoreOptions } from "../options.js";
 import { COLUMNS, GRACE_MS, type Row, readRow, UNFINISHED_SQL, writtenColumns } from "../row.js";
-import { Notifications } from "./notifications.js";
+import { PostgresNotifications } from "./notifications.js";
 import { checkPool, Database, isPgPool, type PostgresPool, type Value } from "./pool.js";
 import { OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
 import { Sweeper } from "./sweeper.js";
@@ -69,7 +69,7 @@ class Postgres implements PostgresStore {
   readonly #now: () => number;
   readonly #limitMs: number;
   readonly #sweeper: Sweeper;
-  readonly #notifications: Notifications | undefined;
+  readonly #notifications: PostgresNotifications | undefined;
 
   constructor(pool: PostgresPool, prefix: string, limitMs: number, now: () => number) {
     this.#database = new Database(pool, limitMs);
@@ -80,7 +80,7 @@ class Postgres implements PostgresStore {
     this.#sweeper = new Sweeper(this.#database, prefix, now);
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     if (!isPgPool(pool) || mostConnections(pool) < 2) return;
-    const notifications = new Notifications(pool, `${prefix}_changes`, limitMs);
+    const notifications = new PostgresNotifications(pool, `${prefix}_changes`, limitMs);
     this.#notifications = notifications;
     this.watch = (identity, onChange) => this.#watch(notifications, identity, onChange);
   }
@@ -242,7 +242,7 @@ class Postgres implements PostgresStore {
   }
 
   /** Rows are watched one by one, because a notification takes a lock that all committing transactions wait for. */
-  async #watch(notifications: Notifications, identity: string, onChange: () => void): Promise<() => void> {
+  async #watch(notifications: PostgresNotifications, identity: string, onChange: () => void): Promise<() => void> {
     const key = keyOf(identity);
     const stop = await notifications.watch(key.toString("hex"), onChange);
     try {

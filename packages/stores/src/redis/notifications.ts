@@ -19,7 +19,7 @@ interface Channel {
 }
 
 /** The watchers of a store. */
-export class Notifications {
+export class RedisNotifications {
   readonly #connect: () => Subscriber;
   readonly #limitMs: number;
   readonly #watchers = new Watchers();

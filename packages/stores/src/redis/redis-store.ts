@@ -20,7 +20,7 @@ import {
 import { parseOptions, type StoreOptions } from "../options.js";
 import { textOf, withinLimit } from "../time-limit.js";
 import { type Commands, checkClient, commandsOf, type RedisClient } from "./client.js";
-import { Notifications } from "./notifications.js";
+import { RedisNotifications } from "./notifications.js";
 import { adviceFor, checkServer, readInfo } from "./readiness.js";
 import { fieldsOfChange, fieldsOfClaim, readRecord } from "./record-fields.js";
 import {
@@ -71,7 +71,7 @@ class Redis implements RedisStore {
   readonly #commands: Commands;
   readonly #limitMs: number;
   readonly #base: string;
-  readonly #notifications: Notifications | undefined;
+  readonly #notifications: RedisNotifications | undefined;
 
   constructor(commands: Commands, prefix: string, limitMs: number) {
     this.#commands = commands;
@@ -79,7 +79,7 @@ class Redis implements RedisStore {
     this.#base = prefix.includes("{") ? prefix : `{${prefix}}`;
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     if (commands.subscribe === undefined) return;
-    const notifications = new Notifications(commands.subscribe, limitMs);
+    const notifications = new RedisNotifications(commands.subscribe, limitMs);
     this.#notifications = notifications;
     this.watch = (identity, onChange) => notifications.watch(this.#key("c", identity), onChange);
   }
