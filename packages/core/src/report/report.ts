@@ -163,7 +163,7 @@ export class Reporter {
     const isAtStart = only === undefined;
     const thrown = strict === true ? lasting : strict === undefined && isAtStart ? opening : [];
     if (thrown.length > 0) throw new ConfigError(thrown.map(toIssue));
-    if (strict === undefined) for (const { code, route, message } of opening) warnProcess(code, `${route}: ${message}`);
+    if (strict === undefined) warnProcess(opening);
     return report;
   }
 
@@ -270,9 +270,13 @@ function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] 
   });
 }
 
-/** A logger may be silent. This must be seen. */
-function warnProcess(code: FindingCode, text: string): void {
-  process.emitWarning(text, { type: "FareboxWarning", code });
+/** A logger may be silent. This must be seen: once for each code, as the process may have a thousand such keys. */
+function warnProcess(findings: readonly Finding[]): void {
+  for (const code of new Set(findings.map((one) => one.code))) {
+    const [first, ...others] = findings.filter((one) => one.code === code);
+    const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+    process.emitWarning(`${first?.route}${more}: ${first?.message}`, { type: "FareboxWarning", code });
+  }
 }
 
 function toIssue({ code, route, message, remedy }: Finding) {
