@@ -29,6 +29,8 @@ export interface Binding<T> {
   readonly behind: ReadonlySet<object>;
   /** Of a file server: its keys, by the names under which a path may lead to their files. */
   readonly files?: ReadonlyMap<string, readonly RouteEntry<T>[]> | undefined;
+  /** Those of them that no other handler is for. */
+  readonly own?: ReadonlySet<RouteEntry<T>> | undefined;
   /** Where the handler is mounted. */
   readonly mounts: readonly string[];
 }
@@ -93,7 +95,7 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
-      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files) };
+      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files), own: new Set(rest) };
     }
     if (own.length === 0)
       return first.has(receiver.handler) && !charging.has(receiver.handler) && isOpenRoute(receiver)
