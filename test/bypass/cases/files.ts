@@ -110,7 +110,12 @@ const FOLDER: readonly Case[] = [
   ),
   ...casesOf({ app: [table(), get("/files/:name"), files("/")], keys: ["GET /files/:name"] }, [
     ["folder-behind-route", "GET /files/secret.txt", "priced", "A route before the files."],
-    ["folder-behind-route-letter", "GET /%66iles/secret.txt", "priced", "The files get what the route does not."],
+    [
+      "folder-behind-route-letter",
+      "GET /%66iles/secret.txt",
+      "refused",
+      "The files would get what the route does not.",
+    ],
     ["folder-behind-route-slashes", "GET //files/secret.txt", "priced", "So they do with slashes."],
   ]),
 ];

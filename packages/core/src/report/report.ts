@@ -167,7 +167,7 @@ export class Reporter {
     const isAtStart = only === undefined;
     const thrown = strict === true ? lasting : strict === undefined && isAtStart ? [...opening, ...misplaced] : [];
     if (thrown.length > 0) throw new ConfigError(thrown.map(toIssue));
-    if (strict === undefined) for (const { code, route, message } of opening) warnProcess(code, `${route}: ${message}`);
+    if (strict === undefined) warnProcess(opening);
     return report;
   }
 
@@ -280,11 +280,20 @@ const warned = new Set<string>();
 export function warnProcessOnce({ code, message, remedy }: Finding): void {
   if (warned.has(code)) return;
   warned.add(code);
-  warnProcess(code, `${message}. ${remedy}`);
+  emitWarning(code, `${message}. ${remedy}`);
+}
+
+/** Once for each code, as the process may have a thousand such keys. */
+function warnProcess(findings: readonly Finding[]): void {
+  for (const code of new Set(findings.map((one) => one.code))) {
+    const [first, ...others] = findings.filter((one) => one.code === code);
+    const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+    emitWarning(code, `${first?.route}${more}: ${first?.message}`);
+  }
 }
 
 /** A logger may be silent. This must be seen. */
-function warnProcess(code: FindingCode, text: string): void {
+function emitWarning(code: FindingCode, text: string): void {
   process.emitWarning(text, { type: "FareboxWarning", code });
 }
 

@@ -29,6 +29,8 @@ export interface Binding<T> {
   readonly behind: ReadonlySet<object>;
   /** Of a file server: its keys, by the names under which a path may lead to their files. */
   readonly files?: ReadonlyMap<string, readonly RouteEntry<T>[]> | undefined;
+  /** Those of them that no other handler is for. */
+  readonly own?: ReadonlySet<RouteEntry<T>> | undefined;
   /** Where the handler is mounted. */
   readonly mounts: readonly string[];
 }
@@ -79,13 +81,26 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   const known = new Set<RouteEntry<T>>();
   // The routes of other handlers may come first, and take a key's path as Express matches it.
   const beside = { ...byPath(priced), mayDecode: false };
+  const order = [...all.keys()];
+  const first = new Set(
+    order.slice(
+      0,
+      Math.max(
+        order.findLastIndex((handler) => handlers.has(handler)),
+        0,
+      ),
+    ),
+  );
   const bindPaths = (receiver: Receiver, places: readonly Receiver[]): Binding<T> | undefined => {
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
-      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files) };
+      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files), own: new Set(rest) };
     }
-    if (own.length === 0) return !charging.has(receiver.handler) && isOpenRoute(receiver) ? beside : undefined;
+    if (own.length === 0)
+      return first.has(receiver.handler) && !charging.has(receiver.handler) && isOpenRoute(receiver)
+        ? beside
+        : undefined;
     const all = places.flatMap(({ paths = [] }) => paths);
     return { ...byPath(own), isAnyMethod, behind: routesBehind(receiver, view), mounts: all };
   };

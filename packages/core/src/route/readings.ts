@@ -22,7 +22,9 @@ export function otherReadings(path: string): readonly string[] {
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
     // NUL ends a string in C.
-    readings.add(resolveDots(decoded.replaceAll("\\", "/").split("\0", 1).join()));
+    const read = decoded.replaceAll("\\", "/").split("\0", 1).join();
+    // What stands before the first slash may become a part of the host.
+    readings.add(resolveDots(read)).add(resolveDots(read.slice(Math.max(read.indexOf("/"), 0))));
     decoded = decodeOnce(decoded);
   }
   readings.delete(path);

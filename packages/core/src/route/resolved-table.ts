@@ -10,7 +10,7 @@
  */
 import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable } from "./bind-keys.js";
 import { samplesOf } from "./path.js";
-import { fileNames, folderOf, indexOf, otherReadings } from "./readings.js";
+import { fileNames, folderOf, indexOf, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
 import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
 import type { RouterView } from "./router-view.js";
@@ -160,7 +160,7 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   #priceByPath(binding: Binding<T>, { method, path, find, cut }: Spot<T>): Coverage<T> {
-    const { byPath, isAnyMethod, mayDecode, files, mounts } = binding;
+    const { byPath, isAnyMethod, mayDecode, files, own, mounts } = binding;
     if (byPath.size === 0 || (files !== undefined && method !== "GET" && method !== "HEAD")) return FREE;
     const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
     const meant = (one: string) => {
@@ -177,13 +177,16 @@ export class ResolvedTable<T extends Priceable> {
         met.map(({ entry }) => entry),
         method,
       );
-    const readings = mayDecode ? otherReadings(path) : [];
-    if (files === undefined) return readings.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
-    const found = [path, ...readings].flatMap((one) => [
-      ...[one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry),
-      ...cut(one).flatMap((name) => fileNames(name).asked.flatMap((asked) => files.get(asked) ?? [])),
-    ]);
-    return priceOf(found.filter(isMeant), method);
+    const others = mayDecode ? otherReadings(path) : [];
+    if (files === undefined) return others.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
+    const filesOf = (one: string): readonly RouteEntry<T>[] => {
+      const spelled = [one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry);
+      const named = cut(one).flatMap((name) => fileNames(name).asked.flatMap((asked) => files.get(asked) ?? []));
+      return [...spelled, ...named.filter(isMeant)];
+    };
+    if (isPlain(path)) return priceOf(filesOf(path), method);
+    const found = others.flatMap(filesOf);
+    return found.every((entry) => own?.has(entry)) ? priceOf(found, method) : AMBIGUOUS;
   }
 }
 
