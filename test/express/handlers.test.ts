@@ -927,6 +927,42 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(runs).toEqual(["other GET /free"]);
   });
 
+  test.each<readonly [place: string, path: string, Build]>([
+    [
+      "at its own path",
+      "/weather",
+      (app, { run, other, payments }) => app.use("/weather", other).use(payments.routes(WEATHER)).get("/weather", run),
+    ],
+    [
+      "above its path",
+      "/api/weather",
+      (app, { run, other, payments }) =>
+        app
+          .use("/api", other)
+          .use(payments.routes({ "GET /api/weather": PRICED }))
+          .get("/api/weather", run),
+    ],
+    [
+      "beside the table",
+      "/api/weather",
+      (app, { run, other, payments }) =>
+        app.use("/api", other, payments.routes(WEATHER), express.Router().get("/weather", run)),
+    ],
+  ])("is priced behind middleware that is mounted %s before the table", async (_, path, build) => {
+    const seen: string[] = [];
+    const other: RequestHandler = (req, res, next) => {
+      seen.push(`${req.method} ${req.get("PAYMENT-SIGNATURE") === undefined ? "unpaid" : "paid"}`);
+      res.set("Access-Control-Allow-Origin", "*");
+      next();
+    };
+    const { shop, runs } = await open(express, (app, tools) => build(app, { ...tools, other }));
+    const paid = await shop.pay({ path });
+    expect(paid).toMatchObject({ status: 200, text: "run" });
+    expect(seen).toEqual(["GET unpaid", "GET paid"]);
+    expect(runs).toEqual([`run GET ${path}`]);
+    expect((await shop.ask({ path })).headers).toMatchObject({ "access-control-allow-origin": "*" });
+  });
+
   test("leaves other handlers free", async () => {
     const { askAll, runs } = await open(express, (app, { run, other, payments }) => {
       app.use(

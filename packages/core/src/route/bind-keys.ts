@@ -197,9 +197,9 @@ function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
   return kind === "route" && !isBefore && !takesAll;
 }
 
-/** Whether a route or mount takes several paths, but not all. */
-function isOpenRoute({ kind, paths, takesAll }: Receiver): boolean {
-  if (takesAll || kind === "function") return false;
+/** Whether a route or mount takes several paths, but not all. Before the table, mounts are middleware as a rule. */
+function isOpenRoute({ kind, paths, takesAll, isBefore }: Receiver): boolean {
+  if (takesAll || kind === "function" || (kind === "mount" && isBefore)) return false;
   return paths === undefined || paths.some((path) => kind === "mount" || /[:*{]/.test(path));
 }
 
