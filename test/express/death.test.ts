@@ -73,7 +73,8 @@ async function startSeller(store: PaymentStore, given: object, runs: string[], d
       if (method === "listening") resolve(args[0]);
       const result = await carryOut(store, question);
       if (dies(question)) child.kill("SIGKILL");
-      else if (child.connected) child.send({ id, result });
+      // It may have died meanwhile.
+      else if (child.connected) child.send({ id, result }, () => {});
     });
   });
   return { url: `http://127.0.0.1:${port}`, ended: once(child, "exit"), child };

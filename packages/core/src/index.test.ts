@@ -17,6 +17,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "RELEASABLE",
       "RpcError",
       "StateError",
+      "StoreError",
       "TRANSITIONS",
       "UNFINISHED",
       "createHttpFacilitator",
