@@ -16,7 +16,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   "testing-your-app": /^\[farebox\] settlement_unknown · [^\n]* \(ECONNRESET\) · facilitator-1\n$/,
 };
 
-test.each(stories)(
+test.concurrent.each(stories)(
   "examples/%s does what it says",
   async (story) => {
     const client = spawn(process.execPath, [`${EXAMPLES}${story}/dist/client.js`], {

@@ -8,7 +8,7 @@ import { type PaymentRecord, RELEASABLE } from "@farebox/core";
 import { broughtTo, claimed, claimOf, moved, RESPONSE, STATES } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
-const CLAIMANTS = 1_000;
+const CLAIMANTS = 200;
 
 const LONG = "0123456789abcdef".repeat(125);
 

@@ -41,7 +41,7 @@ type Faulty = readonly [fault: string, store: (now: () => number) => PaymentStor
 
 const FAULTY_STORES: readonly Faulty[] = [
   ["an unclaimed payment is null", faulty.findsNull, /for an unclaimed payment/],
-  ["claims that look before they write", faulty.looksThenClaims, /one of 1000 concurrent claims/],
+  ["claims that look before they write", faulty.looksThenClaims, /one of 200 concurrent claims/],
   ["transitions that look before they write", faulty.looksThenChanges, /one of 100 owners take over/],
   ["a second claim that takes the payment", faulty.lastClaimWins, /distinguishes payments/],
   [
@@ -123,11 +123,11 @@ const FAULTY_STORES: readonly Faulty[] = [
 ];
 
 const WRONG_ABOUT_IDENTIFIERS: readonly Faulty[] = [
-  ["identifiers are ignored", identifiers.ignoresIdentifiers, /belongs to one of 1000 payments/],
-  ["identifiers are read before they are written", identifiers.looksThenIdentifies, /one of 1000 payments/],
+  ["identifiers are ignored", identifiers.ignoresIdentifiers, /belongs to one of 200 payments/],
+  ["identifiers are read before they are written", identifiers.looksThenIdentifies, /one of 200 payments/],
   ["identifiers are checked first", identifiers.looksAtIdentifiersFirst, /only for a new payment/],
   ["a refused claim takes its identifier", identifiers.reservesBeforeItRefuses, /refused claim takes none/],
-  ["a refused claim leaves a record", identifiers.recordsWhatItRefuses, /belongs to one of 1000 payments/],
+  ["a refused claim leaves a record", identifiers.recordsWhatItRefuses, /belongs to one of 200 payments/],
   ["records do not show identifiers", identifiers.hidesIdentifiers, /its payment in every state/],
   ["settlement frees an identifier", identifiers.freesWhatIsSettled, /its payment in every state/],
   ["identifiers survive a release", identifiers.neverFreedByRelease, /free after a release/],
@@ -155,7 +155,7 @@ const WRONG_ABOUT_UNFINISHED: readonly Faulty[] = [
   ["only unknown payments are unfinished", unfinished.listsUnknown, /yields payments that are settling or unknown/],
   ["leased payments are not unfinished", unfinished.listsWhatIsNotLeased, /yields whole records/],
   ["unfinished payments have no request", unfinished.listsColumns, /yields whole records/],
-  ["only a thousand are listed", unfinished.listsThousand, /yields each of 3000 once/],
+  ["only a thousand are listed", unfinished.listsThousand, /yields each of 1100 once/],
   ["pages begin at an offset", unfinished.listsByOffset, /misses none while 100 others end/],
   ["a rewritten record is yielded again", unfinished.listsWhatIsWrittenAnew, /no payment twice during a takeover/],
   ["all iterations share a cursor", unfinished.sharesCursor, /starts again each time/],
@@ -180,7 +180,7 @@ const FAULTY_DATABASES: readonly FaultyDatabase[] = [
   ],
   ["each process lists its own unfinished payments", databases.listsItsOwn, /found and settled by the other store/],
   ["two processes do not see each other", databases.joinsAnother, /by the other store at once/],
-  ["each process has a lock of its own", databases.lockPerProcess, /one of 1000 concurrent claims/],
+  ["each process has a lock of its own", databases.lockPerProcess, /one of 200 concurrent claims/],
 ];
 
 const FAULTY_PARTS: readonly FaultyDatabase[] = [
@@ -235,7 +235,7 @@ const ofDatabase = ([fault, open]: FaultyDatabase) =>
   failuresWith(`database: ${fault}`, open, { durable: true, shared: true });
 
 describe("broken stores", () => {
-  test.each([...ALL_FAULTY_STORES, USELESS_STORE].map((row) => [row[0], row] as const))(
+  test.concurrent.each([...ALL_FAULTY_STORES, USELESS_STORE].map((row) => [row[0], row] as const))(
     "the checks catch a broken store: %s",
     async (_, row) => {
       const failures = await ofStore(row);
@@ -244,7 +244,7 @@ describe("broken stores", () => {
     },
   );
 
-  test.each(FAULTY_DATABASES.map((row) => [row[0], row] as const))(
+  test.concurrent.each(FAULTY_DATABASES.map((row) => [row[0], row] as const))(
     "the checks catch a broken store: %s",
     async (_, row) => {
       const failures = await ofDatabase(row);
@@ -252,7 +252,7 @@ describe("broken stores", () => {
     },
   );
 
-  test.each(FAULTY_PARTS.map((row) => [row[0], row] as const))(
+  test.concurrent.each(FAULTY_PARTS.map((row) => [row[0], row] as const))(
     "the checks catch a broken store: %s",
     async (_, row) => {
       const failures = await ofParts(row);

@@ -7,7 +7,7 @@ import { type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core
 import { broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, type Stage } from "./stage.js";
 
-const MANY = 3_000;
+const MANY = 1_100;
 const CHANGES = 100;
 
 /** The checks of `unfinished`. */
