@@ -200,7 +200,7 @@ function createParts(settings: Settings) {
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
-  const recovery = new SettlementRecovery({ store, settler, inFlight, schemes, events, logger, now, timer });
+  const recovery = new SettlementRecovery({ store, settler, leases, inFlight, schemes, events, logger, now, timer });
 
   // The records of a memory store are of this process only, and so are its tokens.
   const isShared = !isMemoryStore(store);

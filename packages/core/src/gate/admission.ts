@@ -294,11 +294,11 @@ class VerifiedAdmission implements HeldAdmission {
       release = await this.#settle(response, isContradicted ? "contradicted" : amount);
     } catch {
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
+      void leases.drop(claim);
       this.#tellCancelled("failed");
       release = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
     if (!this.#counted.isAbandoned) this.#counted.end();
-    if (release.kind === "replace" || !release.paid) void leases.drop(claim);
     inFlight.end(claim, () => toShare(response, release));
     return release;
   }
@@ -408,6 +408,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Nothing is charged, and the payment can be used again. Rejects if the store fails. */
   async #giveUp(reason: CancelReason): Promise<void> {
     const { identity, owner } = this.#paid.claim;
+    void this.#deps.leases.drop({ owner });
     await this.#counted.written;
     await this.#deps.store.release(identity, owner);
     this.#tellCancelled(reason);

@@ -242,10 +242,7 @@ export class Gate {
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
-      if (decision.kind === "respond") {
-        void leases.drop(claim);
-        inFlight.end(claim, () => decision.response);
-      }
+      if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
     } catch (error) {
@@ -312,7 +309,10 @@ export class Gate {
     const { identity, owner } = paid.claim;
     const leaseUntilMs = leases.ofRun(paid.claim);
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner, leaseUntilMs });
-    if (!isOurs) return respond(inProgress(tokens.headersFor(identity)));
+    if (!isOurs) {
+      void leases.drop(paid.claim);
+      return respond(inProgress(tokens.headersFor(identity)));
+    }
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
@@ -464,6 +464,7 @@ export class Gate {
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
   async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
+    void this.#deps.leases.drop(claim);
     await this.#deps.store.release(claim.identity, claim.owner);
     return respond(response);
   }

@@ -3,6 +3,7 @@ import type { PaymentState } from "../store/payment-store.js";
 import { createProcesses, type ProcessesOptions } from "./processes.fixture.js";
 import {
   admissionOf,
+  createFakeFacilitator,
   createTestScheme,
   HANDLED,
   isPrepaid,
@@ -142,26 +143,52 @@ describe("the death of a process", () => {
     expect(facilitator.count("settle")).toBe(2);
   });
 
-  test("an unknown outcome of a dead process is resolved by one that lives", async () => {
+  test("an unknown outcome of a dead process is taken over within 10 s", async () => {
     const { first, facilitator, passTime, record } = createTwo();
     facilitator.settles = new Error("lost");
     await admissionOf(await first.pay()).complete(HANDLED);
+    await passTime(40_000);
     first.kill();
     expect((await record())?.state).toBe("unknown");
     facilitator.settles = SETTLED;
-    await passTime(120_000);
+    await passTime(NOTICED_MS);
     expect((await record())?.state).toBe("settled");
   });
 
-  test("an unknown outcome is left to the process that has it, while that lives", async () => {
-    const { first, facilitator, passTime } = createTwo();
+  test("an unknown outcome is left to the process that has it, until that is closed", async () => {
+    const { open, facilitator, passTime, record } = createProcesses();
+    const first = open();
+    const other = createFakeFacilitator();
+    other.settles = SETTLED;
+    open({ facilitator: other });
     facilitator.settles = new Error("lost");
     await admissionOf(await first.pay()).complete(HANDLED);
-    await passTime(20_000);
-    const tries = facilitator.count("settle");
+    await passTime(120_000);
+    expect([facilitator.count("settle") > 2, other.count("settle")]).toEqual([true, 0]);
     first.engine.close();
-    await passTime(20_000);
-    expect(facilitator.count("settle")).toBe(tries);
+    await passTime(NOTICED_MS);
+    expect([(await record())?.state, other.count("settle")]).toEqual(["settled", 1]);
+  });
+
+  test("a process whose store fails to record an unknown outcome tries again by itself", async () => {
+    let isBroken = false;
+    const { first, second, facilitator, passTime, record, store } = createTwo();
+    second.engine.close();
+    const { transition } = store;
+    store.transition = (change) => {
+      if (isBroken) throw new Error("no connection");
+      return transition(change);
+    };
+    facilitator.settles = () => {
+      isBroken = true;
+      throw new Error("lost");
+    };
+    await admissionOf(await first.pay()).complete(HANDLED);
+    expect((await record())?.state).toBe("settling");
+    isBroken = false;
+    facilitator.settles = SETTLED;
+    await passTime(NOTICED_MS);
+    expect((await record())?.state).toBe("settled");
   });
 
   test.each<[by: string, request: { retryToken?: string }]>([["without proof", {}]])(

@@ -4,6 +4,7 @@ import { createTestScheme, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/sho
 import { createOffer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
+import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
 import { SettlementRecovery } from "./recovery.js";
 
@@ -45,6 +46,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
     ...{ store, schemes: [scheme], logger, now, timer: () => () => {} },
     events: createPaymentEvents(logger, now),
     inFlight: { find: () => undefined, end: () => {} },
+    leases: new Leases({ store: {}, settleMs: 60_000, logger, now, timer: () => () => {} }),
     settler: {
       async settle(payment) {
         settled.push(payment);

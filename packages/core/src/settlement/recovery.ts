@@ -15,7 +15,7 @@ import { matchesNetwork } from "../protocol/caip2.js";
 import { parseJson } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type ClaimRequest, type PaymentRecord, type PaymentStore, UNFINISHED } from "../store/payment-store.js";
-import { leaseLeft } from "./leases.js";
+import { type Leases, leaseLeft } from "./leases.js";
 import { factsOf, type PendingPayment } from "./outcome.js";
 import type { Settled, Settler } from "./settle.js";
 
@@ -31,6 +31,8 @@ export interface Recovery {
 export interface RecoveryDeps {
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
+  /** An unknown outcome keeps its lease until the payment is no longer tried. */
+  readonly leases: Pick<Leases, "drop" | "holds">;
   readonly inFlight: {
     /** The request in this process that works on a payment, if any. */
     find(identity: string): object | undefined;
@@ -77,11 +79,19 @@ interface Unresolved {
   readonly tries: number;
 }
 
+/** A payment between two attempts, or during one. */
+interface Waiting {
+  /** Of the latest owner. Its lease is kept while the payment waits. */
+  readonly claim: ClaimRequest;
+  /** Stops the timer. */
+  readonly stop: () => void;
+}
+
 /** Resolves settlements in the background. */
 export class SettlementRecovery {
   readonly #deps: RecoveryDeps;
-  /** What stops the timer of each payment that waits, by its identity. */
-  readonly #waiting = new Map<string, () => void>();
+  /** The payments that wait, by their identity. */
+  readonly #waiting = new Map<string, Waiting>();
   #recovering: Promise<Recovery> | undefined;
   #stopLooking: (() => void) | undefined;
   /** How many payments of dead processes are being settled. */
@@ -99,7 +109,10 @@ export class SettlementRecovery {
 
   /** Tries a payment again after a while. A payment that waits already keeps its turn. */
   add(payment: PendingPayment, retryAfterSeconds: number): void {
-    if (this.#isClosed || this.#waiting.has(payment.claim.identity)) return;
+    const { claim } = payment;
+    if (this.#isClosed) return void this.#deps.leases.drop(claim);
+    const waiting = this.#waiting.get(claim.identity);
+    if (waiting !== undefined) return void this.#waiting.set(claim.identity, { ...waiting, claim });
     this.#schedule({ payment, untilMs: this.#untilMs(payment), tries: 0 }, retryAfterSeconds);
   }
 
@@ -115,8 +128,7 @@ export class SettlementRecovery {
   close(): void {
     this.#isClosed = true;
     this.#stopLooking?.();
-    for (const stop of this.#waiting.values()) stop();
-    this.#waiting.clear();
+    for (const identity of [...this.#waiting.keys()]) this.#forget(identity);
   }
 
   /**
@@ -154,14 +166,14 @@ export class SettlementRecovery {
       const leftMs = leaseLeft(record, now());
       if (leftMs > 0) {
         // An owner that lives renews its lease before.
-        if (state === "settling") nextMs = Math.min(nextMs, leftMs + 1);
+        nextMs = Math.min(nextMs, leftMs + 1);
         continue;
       }
       // No process tries for longer: see #untilMs.
       if (state === "unknown" && now() > expiresAtMs + UNRESOLVED_AFTER_MS) continue;
       const payment = this.#readRecord(record);
       if (payment !== undefined && !this.#isClosed) {
-        this.#waiting.set(identity, () => {});
+        this.#waiting.set(identity, { claim: payment.claim, stop() {} });
         this.#takenOver += 1;
         void this.#tryAgain({ payment, untilMs: this.#untilMs(payment), tries: 0 }).finally(() => {
           this.#takenOver -= 1;
@@ -183,7 +195,8 @@ export class SettlementRecovery {
       if (tried.kind === "settled" || tried.kind === "rejected") counts[tried.kind]++;
       else if (tried.kind !== "over") counts.unknown++;
       const retryAfterSeconds = this.#retryAfter({ payment, untilMs: this.#untilMs(payment) }, tried);
-      if (retryAfterSeconds !== undefined) this.add(payment, retryAfterSeconds);
+      if (retryAfterSeconds === undefined) this.#forget(record.identity);
+      else if (!this.#waiting.has(record.identity)) this.add(payment, retryAfterSeconds);
     };
     const working = new Set<Promise<void>>();
     for await (const record of this.#deps.store.unfinished()) {
@@ -208,10 +221,10 @@ export class SettlementRecovery {
     // 2, 4, 8 … seconds, a quarter more or less, and not before the facilitator asked for.
     const backoff = Math.min(2 ** (tries + 1), LONGEST_DELAY_SECONDS) * (0.75 + random() / 2);
     const delayMs = Math.max(backoff, Math.min(askedSeconds, LONGEST_DELAY_SECONDS)) * 1000;
-    this.#waiting.set(
-      payment.claim.identity,
-      timer(() => void this.#tryAgain(unresolved), delayMs),
-    );
+    const stop = timer(() => void this.#tryAgain(unresolved), delayMs);
+    const { identity } = payment.claim;
+    const { claim } = this.#waiting.get(identity) ?? payment;
+    this.#waiting.set(identity, { claim, stop });
   }
 
   async #tryAgain(unresolved: Unresolved): Promise<void> {
@@ -219,8 +232,16 @@ export class SettlementRecovery {
     const { identity } = payment.claim;
     const tried = await this.#settle(payment);
     const retryAfterSeconds = this.#retryAfter(unresolved, tried);
-    if (this.#isClosed || retryAfterSeconds === undefined) this.#waiting.delete(identity);
+    if (this.#isClosed || retryAfterSeconds === undefined) this.#forget(identity);
     else this.#schedule({ ...unresolved, tries: tries + 1 }, retryAfterSeconds);
+  }
+
+  /** Ends the wait of a payment. Other processes may take it over. */
+  #forget(identity: string): void {
+    const waiting = this.#waiting.get(identity);
+    this.#waiting.delete(identity);
+    waiting?.stop();
+    if (waiting !== undefined) void this.#deps.leases.drop(waiting.claim);
   }
 
   /** Settles what the record says is unfinished. Never rejects. */
@@ -235,12 +256,13 @@ export class SettlementRecovery {
   }
 
   async #settleRecord(payment: PendingPayment): Promise<Tried> {
-    const { store, settler, inFlight, now } = this.#deps;
+    const { store, settler, leases, inFlight, now } = this.#deps;
     const record = await store.find(payment.claim.identity);
     if (record === undefined || !UNFINISHED.includes(record.state)) return { kind: "over" };
     // A lease is over too early when the machine slept, or the clock jumped.
     if (inFlight.find(record.identity) !== undefined) return LEFT;
-    const leftMs = record.state === "settling" ? leaseLeft(record, now()) : 0;
+    // A lease of this process, where nothing is in flight: the store failed to record that the outcome is unknown.
+    const leftMs = record.state === "settling" && !leases.holds(record) ? leaseLeft(record, now()) : 0;
     if (leftMs > 0) return { kind: "left", retryAfterSeconds: Math.ceil(leftMs / 1000) };
 
     const { owner, facilitator, answer: response } = record;

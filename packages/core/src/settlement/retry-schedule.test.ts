@@ -4,6 +4,7 @@ import { SILENT } from "../events/logger.js";
 import { createTestScheme, NETWORK } from "../gate/shop.fixture.js";
 import type { StartTimer } from "../options.js";
 import { createMemoryStore } from "../store/memory-store.js";
+import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
 import { SettlementRecovery } from "./recovery.js";
 import type { Settled } from "./settle.js";
@@ -37,6 +38,7 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     ...{ store, schemes: [], logger: SILENT, now, timer, random },
     events: createPaymentEvents(SILENT, now),
     inFlight: { find: () => undefined, end: () => {} },
+    leases: new Leases({ store: {}, settleMs: 60_000, logger: SILENT, now, timer }),
     settler: {
       async settle({ claim }) {
         attempts.push(claim.identity);

@@ -97,6 +97,8 @@ export class Settler {
       });
     } finally {
       if (!isOurs) void leases.drop(claim);
+      // Its lease is the new owner's, or another process has it.
+      if (start.owner !== owner) void leases.drop({ owner: start.owner });
     }
     if (!isOurs) return { kind: "lost" };
     inFlight.settling(claim, start.waiting?.client);
@@ -129,8 +131,8 @@ export class Settler {
     const { identity, owner } = claim;
     const { isAtWork, ...after } = changesAfter(outcome, start, { claim, isShared: leases.areRenewed });
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
-    const leaseUntilMs = isAtWork ? leases.ofSettlement() : this.#leaseAfter(outcome);
     if (!isAtWork) void leases.drop(claim);
+    const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes } as const;
     try {
       if (await changeSurely(store, change)) return true;
@@ -143,12 +145,6 @@ export class Settler {
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       return true;
     }
-  }
-
-  /** How long another process leaves an unknown outcome to this one, which tries again by itself. */
-  #leaseAfter({ kind }: Outcome): number | null {
-    const { leases, now } = this.#deps;
-    return kind === "unknown" && leases.areRenewed ? now() + TRIES_AGAIN_WITHIN_MS : null;
   }
 
   /** Which facilitator has the payment: none if it was never sent, otherwise the one that was told. */
@@ -213,12 +209,9 @@ export async function changeSurely(
   }
 }
 
-/** Longer than the longest delay of recovery.ts between two tries. */
-const TRIES_AGAIN_WITHIN_MS = 100_000;
-
 /**
  * The state of the record once the outcome is known, and what it keeps and forgets. `isAtWork`: the client has yet to get the
- * response, and other processes see to it that it does if this one dies.
+ * response, or an unknown outcome is asked for again. Other processes see to it if this one dies.
  */
 function changesAfter(
   outcome: Outcome,
@@ -227,7 +220,7 @@ function changesAfter(
 ): Pick<Transition, "to"> & Partial<Transition> & { readonly isAtWork?: boolean } {
   const { kind } = outcome;
   if (kind === "rejected") return { to: kind, receipt: outcome.receipt, request: null, answer: null, identifier: null };
-  if (kind !== "settled") return { to: kind };
+  if (kind !== "settled") return { to: kind, isAtWork: isShared && kind === "unknown" };
   const changes = { receipt: outcome.receipt, request: null } as const;
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
