@@ -492,6 +492,12 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
         ),
     ],
     [
+      "a proxy in a router whose mount has a backslash",
+      { "/d\\\\e/secret": PRICED },
+      ["GET /d\\e/secret 402", "GET /D\\E/X/../SECRET 400", "GET /d\\e/%73ecret 400"],
+      (app, { run }, table) => app.use(table).use("/d\\\\e", express.Router().use(run)),
+    ],
+    [
       "a proxy before the table",
       { "GET /up/secret": PRICED },
       ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 402"],
@@ -794,6 +800,15 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([CENT]);
   });
 
+  test("is not asked for where a route that charges by itself gets another spelling of the key", async () => {
+    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "/paid": DEAR }));
+      app.get(`/${wildcard}`, payments.charge(PRICED), run).get("/paid", other);
+    });
+    await shop.pay({ path: "/PAID" });
+    expect([runs, shop.facilitator.settled]).toEqual([["run GET /PAID"], [CENT]]);
+  });
+
   test("at the top of the app leaves what a file server passes on free", async () => {
     const { askAll, runs } = await open(express, (app, { other, payments }) => {
       app
@@ -827,6 +842,17 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       ["GET /api/b/c"],
       (app, { run, other }, table) =>
         app.use("/api", table).use("/api", express.Router().get(/^\/x/, run).get("/:any/:other", other)),
+    ],
+    [
+      "that get another case of a key than the mount of its route accepts",
+      { "GET /Paid/report/:id": PRICED },
+      ["GET /PAID/report/7", "GET /paid/REPORT/7"],
+      (app, { run, other }, table) =>
+        app
+          .enable("case sensitive routing")
+          .use(table)
+          .get("/:any/:kind/:id", other)
+          .use("/Paid", express.Router().get("/report/:id", run)),
     ],
     [
       "behind middleware at the path of a key",

@@ -74,9 +74,10 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const [place] = all.get(handler) ?? [];
     // Middleware, perhaps: it leaves other methods to the routes behind it.
     const behind = forAll.has(handler) && place !== undefined ? routesBehind(place, view) : routesBelow(place, view);
-    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind });
+    const at = (all.get(handler) ?? []).flatMap(({ kind, paths = [] }) => (kind === "route" ? [] : paths));
+    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind, mounts: at });
   }
-  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
+  const charging = chargingRoutes(view);
   const open = group(bindOpen(rest, mounted));
   const known = new Set<RouteEntry<T>>();
   // The routes of other handlers may come first, and take a key's path as Express matches it.
@@ -298,6 +299,11 @@ function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean 
   if (kind === "route") return !takesAll;
   // Before the table, mounts are middleware as a rule.
   return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
+}
+
+/** The routes that charge by themselves, by some method. */
+export function chargingRoutes({ routes }: RouterView): ReadonlySet<object> {
+  return new Set(routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
 }
 
 /** The routes that do not charge by themselves. */

@@ -8,7 +8,15 @@
  *
  * @module
  */
-import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable } from "./bind-keys.js";
+import {
+  type Binding,
+  belowThatMount,
+  bindKeys,
+  chargingRoutes,
+  type Mounted,
+  type Priceable,
+  pathsBelow,
+} from "./bind-keys.js";
 import { samplesOf } from "./path.js";
 import { fileNames, folderOf, indexOf, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
@@ -62,7 +70,9 @@ export class ResolvedTable<T extends Priceable> {
   /** Of the table itself, for keys that no handler is known for. */
   #inFront: Binding<T>;
   /** The handlers of each key. */
-  readonly #byKey = new Map<RouteEntry<T>, Binding<T>[]>();
+  readonly #byKey = new Map<RouteEntry<T>, Map<object, Binding<T>>>();
+  /** Routes that charge by themselves. */
+  #charging: ReadonlySet<object> = new Set();
   /** Where the table stands. */
   #home: Mounted | undefined;
 
@@ -81,9 +91,12 @@ export class ResolvedTable<T extends Priceable> {
     const { handlers, inFront } = bindKeys(this.table, this.#home);
     this.#handlers = new Map([...this.#handlers, ...handlers]);
     this.#inFront = inFront;
+    this.#charging = chargingRoutes(view);
     this.#byKey.clear();
-    for (const binding of this.#handlers.values()) {
-      for (const entry of binding.whole) this.#byKey.set(entry, [...(this.#byKey.get(entry) ?? []), binding]);
+    for (const [handler, binding] of this.#handlers) {
+      for (const entry of binding.whole) {
+        this.#byKey.set(entry, (this.#byKey.get(entry) ?? new Map()).set(handler, binding));
+      }
     }
     return [...handlers.keys()];
   }
@@ -96,12 +109,14 @@ export class ResolvedTable<T extends Priceable> {
     const [first] = find(path, method).filter(isExactOrPriced);
     const spot = { method, path, find, cut: (one: string) => [one, belowMount(mountPath, one)] };
     if (first?.match === "exact")
-      return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry) ?? [])], spot);
+      return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry)?.values() ?? [])], spot);
     // In another spelling, it is the request of the handler to which Express gives it.
     const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
     for (const { handler, isBefore } of met) {
       const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
-      if (!isBefore && coverage.kind !== "free") return coverage;
+      if (isBefore) continue;
+      if (coverage.kind !== "free") return coverage;
+      if (this.#charging.has(handler)) break;
     }
     if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
@@ -139,7 +154,10 @@ export class ResolvedTable<T extends Priceable> {
   /** The price of a key, unless the handler may decode the path to that of another of its keys, with another price. */
   #unlessAmbiguous(candidate: RouteCandidate<T>, bindings: readonly Binding<T>[], spot: Spot<T>): Coverage<T> {
     const { isFree, priceId } = candidate.entry.value;
-    const others = otherReadings(spot.path).map((one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry);
+    const mounts = bindings.flatMap((binding) => binding.mounts);
+    const others = readingsBelow(mounts, spot.path).map(
+      (one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry,
+    );
     const isOther = (entry: RouteEntry<T>) =>
       bindings.some(({ whole, byPath }) => whole.has(entry) || byPath.has(entry)) &&
       (isFree || entry.value.priceId !== priceId);
@@ -151,6 +169,15 @@ export class ResolvedTable<T extends Priceable> {
   #isPassed(from: object, { behind }: Binding<T>, method: string, path: string): boolean {
     if (behind.size === 0 || this.#home === undefined) return false;
     return this.#home.view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
+  }
+
+  /** Whether Express takes a path for a key's: unless a handler of the key gets the key's own spelling, but not this one. */
+  #isRouted({ entry, form }: RouteCandidate<T>, path: string): boolean {
+    const reaches = (one: string) =>
+      [...(this.#byKey.get(entry)?.keys() ?? [])].some((own) =>
+        this.#home?.view.receiversOf(own, undefined, one).some(({ handler }) => handler === own),
+      );
+    return reaches(path) || !pathsBelow({ forms: [form] }, this.#home?.mounts ?? []).some(reaches);
   }
 
   #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
@@ -166,7 +193,8 @@ export class ResolvedTable<T extends Priceable> {
     const meant = (one: string) => {
       const spelled = elsewhere(mounts, one).flatMap((place) => find(place));
       return spelled.filter(
-        ({ entry, form, path }) => isMeant(entry) && (mayDecode || form.expressions.loose.test(path)),
+        (one) =>
+          isMeant(one.entry) && (mayDecode || (one.form.expressions.loose.test(one.path) && this.#isRouted(one, path))),
       );
     };
     const met = meant(path);
@@ -177,7 +205,7 @@ export class ResolvedTable<T extends Priceable> {
         met.map(({ entry }) => entry),
         method,
       );
-    const others = mayDecode ? otherReadings(path) : [];
+    const others = mayDecode ? readingsBelow(mounts, path) : [];
     if (files === undefined) return others.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
     const filesOf = (one: string): readonly RouteEntry<T>[] => {
       const spelled = [one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry);
@@ -206,6 +234,16 @@ function elsewhere(mounts: readonly string[], path: string): readonly string[] {
   const rests = mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
   const places = mounts.flatMap((mount) => samplesOf(mount === "" ? "/" : mount) ?? []);
   return [path, ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest)))];
+}
+
+/** The other paths that a handler may read a path as: all of it, or what is below its mount. */
+function readingsBelow(mounts: readonly string[], path: string): readonly string[] {
+  if (isPlain(path)) return [];
+  const below = mounts.flatMap((mount) => (mount === "" ? [] : (belowThatMount(mount, path) ?? [])));
+  const read = below.flatMap(({ mountPath, path: rest }) =>
+    otherReadings(rest).map((one) => belowMount(mountPath, one)),
+  );
+  return [...otherReadings(path), ...read];
 }
 
 /** The price of a request that no key is spelled as. */
