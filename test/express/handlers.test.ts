@@ -800,13 +800,40 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([CENT]);
   });
 
-  test("is not asked for where a route that charges by itself gets another spelling of the key", async () => {
-    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
-      app.use(payments.routes({ "/paid": DEAR }));
-      app.get(`/${wildcard}`, payments.charge(PRICED), run).get("/paid", other);
+  test.each<
+    [
+      what: string,
+      path: string,
+      routes: RoutesConfig,
+      build: (app: Express, tools: Tools, charge: RequestHandler) => unknown,
+    ]
+  >([
+    [
+      "a route that charges by itself gets another spelling of the key",
+      "/PAID",
+      { "/paid": DEAR },
+      (app, { run, other }, charge) => app.get(`/${wildcard}`, charge, run).get("/paid", other),
+    ],
+    [
+      "a mount that charges by itself gets another spelling of the key",
+      "/PAID/x",
+      { "/paid/x": DEAR },
+      (app, { run, other }, charge) => app.use("/paid", charge, run).get("/paid/x", other),
+    ],
+    [
+      "a mount that charges by itself is behind middleware that the key prices",
+      "/paid/x",
+      { "/paid": DEAR },
+      (app, { run }, charge) => app.use("/paid", (_req, _res, next) => next()).use("/paid/x", charge, run),
+    ],
+  ])("is not asked for its key's price where %s", async (_what, path, routes, build) => {
+    const { shop, runs } = await open(express, (app, tools) => {
+      const { payments } = tools;
+      app.use(payments.routes(routes));
+      build(app, tools, payments.charge(PRICED));
     });
-    await shop.pay({ path: "/PAID" });
-    expect([runs, shop.facilitator.settled]).toEqual([["run GET /PAID"], [CENT]]);
+    await shop.pay({ path });
+    expect([runs, shop.facilitator.settled]).toEqual([[`run GET ${path}`], [CENT]]);
   });
 
   test("at the top of the app leaves what a file server passes on free", async () => {
@@ -853,6 +880,44 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
           .use(table)
           .get("/:any/:kind/:id", other)
           .use("/Paid", express.Router().get("/report/:id", run)),
+    ],
+    [
+      "below a table at a mount with a parameter, with a middleware for a key",
+      { "/paid": PRICED },
+      ["GET /paid/free"],
+      (app, { run, other }, table) =>
+        app
+          .use("/:any", table, (_req, _res, next) => next())
+          .use("/:any/paid", run)
+          .get("/paid/free", other),
+    ],
+    [
+      "beside a route for a key with a parameter, below a mount that has the sign of a placeholder",
+      { "GET /paid/:id/x": PRICED },
+      ["GET /~u/paid/1", "GET /~u"],
+      (app, { run, other }, table) =>
+        app
+          .use("/~u", table, (_req, _res, next) => next())
+          .get("/~u/paid/:id/x", run)
+          .use("/~u", other),
+    ],
+    [
+      "behind a file server, below the path of a route that a key prices",
+      { "/docs": PRICED },
+      ["GET /docs/free", "HEAD /docs/free"],
+      (app, { run, other }, table) =>
+        app.use(table).use(express5.static(tmpdir())).get("/docs", run).get("/docs/free", other),
+    ],
+    [
+      "behind a file server at a mount that a key prices, by other methods",
+      { "/docs/a": PRICED },
+      ["POST /docs/free", "DELETE /docs/free"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use("/docs", express5.static(tmpdir()))
+          .get(/^\/docs\/a/, run)
+          .all("/docs/free", other),
     ],
     [
       "behind middleware at the path of a key",

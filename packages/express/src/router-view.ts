@@ -40,8 +40,14 @@ export function createRouterView(app: Application): RouterView {
       const start = met.findIndex((one) => isFrom(one, from));
       const receivers: Receiver[] = [];
       for (const [at, one] of met.entries()) {
-        if (one.kind === "gate") continue;
-        const receiver = toReceiver(one, method, { isBefore: at < start, takesAll: everywhere.has(one.layer) });
+        const isBefore = at < start;
+        if (one.kind === "gate") {
+          const { gate: handler, mounts: paths } = one;
+          if (!isTable(one))
+            receivers.push({ handler, kind: "charge", isBefore, isFinal: false, takesAll: false, paths });
+          continue;
+        }
+        const receiver = toReceiver(one, method, { isBefore, takesAll: everywhere.has(one.layer) });
         receivers.push(receiver);
         const isLast = receiver.isFinal && at > start && (one.kind !== "route" || takesAll(one.route, method));
         if (isLast && path !== undefined) break;
@@ -103,6 +109,11 @@ function isMountedApp(met: Met): boolean {
 /** Whether an app is mounted in another. */
 function isInnerApp(app: Application): boolean {
   return (app as { readonly parent?: unknown }).parent !== undefined;
+}
+
+/** Whether a gate is one of many prices. */
+function isTable({ gate }: { readonly gate: object }): boolean {
+  return "bind" in gate;
 }
 
 type MetRoute = Extract<Met, { kind: "route" }>;

@@ -13,7 +13,7 @@ import type { PathForm } from "./path-form.js";
 import { fileNames, otherReadings } from "./readings.js";
 import { coversMethod, METHODS } from "./route-key.js";
 import { belowMount, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
-import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
+import type { Receiver, RouterView } from "./router-view.js";
 
 /** What prices a handler. */
 export interface Binding<T> {
@@ -27,7 +27,9 @@ export interface Binding<T> {
   readonly mayDecode: boolean;
   /** Routes behind the handler, to which it has to pass their requests. */
   readonly behind: ReadonlySet<object>;
-  /** Of a file server: its keys, by the names under which a path may lead to their files. */
+  /** Whether only GET and HEAD are served. */
+  readonly isFiles: boolean;
+  /** Of a file server for which keys are by path: its keys, by the names under which a path may lead to their files. */
   readonly files?: ReadonlyMap<string, readonly RouteEntry<T>[]> | undefined;
   /** Those of them that no other handler is for. */
   readonly own?: ReadonlySet<RouteEntry<T>> | undefined;
@@ -75,7 +77,8 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     // Middleware, perhaps: it leaves other methods to the routes behind it.
     const behind = forAll.has(handler) && place !== undefined ? routesBehind(place, view) : routesBelow(place, view);
     const at = (all.get(handler) ?? []).flatMap(({ kind, paths = [] }) => (kind === "route" ? [] : paths));
-    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind, mounts: at });
+    const isFiles = place?.kind === "files";
+    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind, isFiles, mounts: at });
   }
   const charging = chargingRoutes(view);
   const open = group(bindOpen(rest, mounted));
@@ -96,7 +99,9 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
-      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files), own: new Set(rest) };
+      return files.length === 0
+        ? undefined
+        : { ...byPath(files), isFiles: true, files: indexFiles(files, rest), own: new Set(rest) };
     }
     if (own.length === 0)
       return first.has(receiver.handler) && !charging.has(receiver.handler) && isOpenRoute(receiver)
@@ -166,6 +171,7 @@ function byPath<T>(entries: readonly RouteEntry<T>[]): Binding<T> {
     byPath: new Set(entries),
     isAnyMethod: false,
     mayDecode: true,
+    isFiles: false,
     behind: new Set(),
     mounts: [],
   };
@@ -185,13 +191,14 @@ function routesBehind(
   );
 }
 
-/** Those below the mount of a handler. */
+/** Those below the mount of a handler, and what charges there by itself. */
 function routesBelow(mount: Receiver | undefined, view: RouterView): ReadonlySet<object> {
-  if (mount?.kind !== "mount") return new Set();
-  const behind = routesBehind(mount, view);
-  const isBelow = ({ path = "" }: RegisteredRoute) =>
-    mount.paths?.some((prefix) => `${path}/`.startsWith(`${prefix}/`)) === true;
-  return new Set(view.routes.filter((one) => behind.has(one.route) && isBelow(one)).map(({ route }) => route));
+  if (mount?.kind !== "mount" || mount.isFinal) return new Set();
+  const isBelow = (path: string) => mount.paths?.some((prefix) => belowThatMount(prefix, path) !== undefined) === true;
+  const behind = view.receiversOf(mount.handler, undefined, undefined).filter((one) => {
+    return (isRouteBehind(one) || (one.kind === "charge" && !one.isBefore)) && one.paths?.some(isBelow);
+  });
+  return new Set(behind.map(({ handler }) => handler));
 }
 
 function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
@@ -200,15 +207,19 @@ function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
 
 /** Whether a route or mount takes several paths, but not all. */
 function isOpenRoute({ kind, paths, takesAll }: Receiver): boolean {
-  if (takesAll || kind === "function") return false;
+  if (takesAll || kind === "function" || kind === "charge") return false;
   return paths === undefined || paths.some((path) => kind === "mount" || /[:*{]/.test(path));
 }
 
-/** Keys by the names under which a file server keeps their files. */
-function indexFiles<T>(entries: readonly RouteEntry<T>[]): ReadonlyMap<string, readonly RouteEntry<T>[]> {
+/** Keys by the names under which a file server keeps their files. What lies below a folder is for no key that has a handler. */
+function indexFiles<T>(
+  entries: readonly RouteEntry<T>[],
+  own: readonly RouteEntry<T>[],
+): ReadonlyMap<string, readonly RouteEntry<T>[]> {
   const names = new Map<string, RouteEntry<T>[]>();
   for (const entry of entries) {
-    for (const name of entry.forms.flatMap(({ sample }) => fileNames(sample).kept)) {
+    const files = entry.forms.map(({ sample }) => fileNames(sample));
+    for (const name of files.flatMap(({ kept, below }) => (own.includes(entry) ? [...kept, below] : kept))) {
       names.set(name, [...(names.get(name) ?? []), entry]);
     }
   }
@@ -225,13 +236,17 @@ interface Spelled<T> {
 /** Keys and the routes that are spelled as they are. A URL has only ASCII: a route may have the same letters encoded. */
 function findSpelled<T>(table: RouteTable<T>, { mounts, view }: Mounted): readonly Spelled<T>[] {
   return view.routes.flatMap(({ route, path, methods = METHODS }) => {
-    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
-    const spelled = samples.flatMap((sample) => [...spellAsSent(sample), ...decoded(sample)]);
-    const queries = spelled.flatMap((sample) => mounts.flatMap((mount) => belowThatMount(mount, sample) ?? []));
-    const met = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
-    return met.flatMap(({ match, entry, form, path }): Spelled<T>[] => {
-      if (match !== "exact") return [];
-      return [{ route, entry, isGeneral: path === form.sample && (isOpen(form) || !entry.forms.some(isOpen)) }];
+    const compiled = path === undefined ? undefined : compileRegistered(path);
+    return (compiled?.ok ? compiled.forms : []).flatMap(({ sample, shape }) => {
+      const spelled = [...spellAsSent(sample), ...decoded(sample)];
+      const queries = spelled.flatMap((one) => mounts.flatMap((mount) => belowThatMount(mount, one) ?? []));
+      const met = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
+      return met.flatMap(({ match, entry, form, path }): Spelled<T>[] => {
+        if (match !== "exact") return [];
+        // Placeholders differ, if the mount has a sign of theirs.
+        const isSame = path === form.sample || shape.endsWith(form.shape);
+        return [{ route, entry, isGeneral: isSame && (isOpen(form) || !entry.forms.some(isOpen)) }];
+      });
     });
   });
 }

@@ -112,11 +112,12 @@ export class ResolvedTable<T extends Priceable> {
       return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry)?.values() ?? [])], spot);
     // In another spelling, it is the request of the handler to which Express gives it.
     const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
-    for (const { handler, isBefore } of met) {
+    for (const { handler, isBefore, kind } of met) {
       const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
       if (isBefore) continue;
       if (coverage.kind !== "free") return coverage;
-      if (this.#charging.has(handler)) break;
+      // It has its own price.
+      if (kind === "charge" || this.#charging.has(handler)) break;
     }
     if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
@@ -134,7 +135,7 @@ export class ResolvedTable<T extends Priceable> {
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
   atHandler(handler: object, { method, fullPath, mounts, sharing }: HandlerQuery): Coverage<T> {
     const binding = this.#handlers.get(handler);
-    if (binding === undefined) return FREE;
+    if (binding === undefined || (binding.isFiles && method !== "GET" && method !== "HEAD")) return FREE;
     const { whole } = binding;
     const find = (path: string, by?: string) => mounts.flatMap((mount) => this.#findBelow(mount, path, by));
     const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
@@ -188,7 +189,7 @@ export class ResolvedTable<T extends Priceable> {
 
   #priceByPath(binding: Binding<T>, { method, path, find, cut }: Spot<T>): Coverage<T> {
     const { byPath, isAnyMethod, mayDecode, files, own, mounts } = binding;
-    if (byPath.size === 0 || (files !== undefined && method !== "GET" && method !== "HEAD")) return FREE;
+    if (byPath.size === 0) return FREE;
     const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
     const meant = (one: string) => {
       const spelled = elsewhere(mounts, one).flatMap((place) => find(place));
