@@ -91,7 +91,7 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
   const seen = keyRoutes({ caseSensitive, strict }, false, (key) => key.chain);
   const seeWhole: RequestHandler = (req, res, next) => {
     if (req.baseUrl !== "")
-      seen(Object.assign(Object.create(req), { url: req.baseUrl + req.url, baseUrl: "" }), res, () => {});
+      seen(Object.assign(Object.create(req), { url: req.baseUrl + req.path, baseUrl: "" }), res, () => {});
     next();
   };
   return build(express, app, {

@@ -80,21 +80,14 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const isFiles = place?.kind === "files";
     handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind, isFiles, mounts: at });
   }
-  const charging = chargingRoutes(view);
+  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
   const open = group(bindOpen(rest, mounted));
   const known = new Set<RouteEntry<T>>();
   // The routes of other handlers may come first, and take a key's path as Express matches it.
   const beside = { ...byPath(priced), mayDecode: false };
   const order = [...all.keys()];
-  const first = new Set(
-    order.slice(
-      0,
-      Math.max(
-        order.findLastIndex((handler) => handlers.has(handler)),
-        0,
-      ),
-    ),
-  );
+  const last = order.findLastIndex((handler) => handlers.has(handler));
+  const first = new Set(order.slice(0, Math.max(last, 0)));
   const bindPaths = (receiver: Receiver, places: readonly Receiver[]): Binding<T> | undefined => {
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
@@ -219,7 +212,7 @@ function indexFiles<T>(
   const names = new Map<string, RouteEntry<T>[]>();
   for (const entry of entries) {
     const files = entry.forms.map(({ sample }) => fileNames(sample));
-    for (const name of files.flatMap(({ kept, below }) => (own.includes(entry) ? [...kept, below] : kept))) {
+    for (const name of files.flatMap(({ kept, below }) => (own.includes(entry) ? [...kept, ...below] : kept))) {
       names.set(name, [...(names.get(name) ?? []), entry]);
     }
   }
@@ -314,11 +307,6 @@ function isFor({ kind, takesAll, isBefore, isFinal, paths }: Receiver): boolean 
   if (kind === "route") return !takesAll;
   // Before the table, mounts are middleware as a rule.
   return kind === "mount" ? !isBefore || isFinal : kind === "files" && !isBefore && paths?.includes("") !== true;
-}
-
-/** The routes that charge by themselves, by some method. */
-export function chargingRoutes({ routes }: RouterView): ReadonlySet<object> {
-  return new Set(routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
 }
 
 /** The routes that do not charge by themselves. */

@@ -58,18 +58,12 @@ export function indexOf(folder: string): string {
 /** Folders above a file that are looked at. */
 const MAX_FOLDERS = 16;
 
-interface FileNames {
-  readonly asked: readonly string[];
-  readonly kept: readonly string[];
-  /** The name that is kept for all files of a folder. */
-  readonly below: string;
-}
-
 /**
  * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path. The
- * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`.
+ * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`, or kept
+ * for what lies `below`.
  */
-export function fileNames(path: string): FileNames {
+export function fileNames(path: string): Readonly<Record<"asked" | "kept" | "below", readonly string[]>> {
   const file = fold(path).replace(/(.)\/$/, "$1");
   const bare = file.replace(/\.[^/.]*$/, "");
   const folders = file.split("/").slice(0, MAX_FOLDERS);
@@ -77,6 +71,6 @@ export function fileNames(path: string): FileNames {
   return {
     asked: [file, folderOf(file), `${bare}.*`, ...above],
     kept: [file, folderOf(file), bare, `${file}.*`],
-    below: `${file}/`,
+    below: [`${file}/`],
   };
 }

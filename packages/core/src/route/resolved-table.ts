@@ -8,15 +8,7 @@
  *
  * @module
  */
-import {
-  type Binding,
-  belowThatMount,
-  bindKeys,
-  chargingRoutes,
-  type Mounted,
-  type Priceable,
-  pathsBelow,
-} from "./bind-keys.js";
+import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable, pathsBelow } from "./bind-keys.js";
 import { samplesOf } from "./path.js";
 import { fileNames, folderOf, indexOf, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
@@ -70,9 +62,7 @@ export class ResolvedTable<T extends Priceable> {
   /** Of the table itself, for keys that no handler is known for. */
   #inFront: Binding<T>;
   /** The handlers of each key. */
-  readonly #byKey = new Map<RouteEntry<T>, Map<object, Binding<T>>>();
-  /** Routes that charge by themselves. */
-  #charging: ReadonlySet<object> = new Set();
+  readonly #byKey = new Map<RouteEntry<T>, object[]>();
   /** Where the table stands. */
   #home: Mounted | undefined;
 
@@ -91,12 +81,9 @@ export class ResolvedTable<T extends Priceable> {
     const { handlers, inFront } = bindKeys(this.table, this.#home);
     this.#handlers = new Map([...this.#handlers, ...handlers]);
     this.#inFront = inFront;
-    this.#charging = chargingRoutes(view);
     this.#byKey.clear();
-    for (const [handler, binding] of this.#handlers) {
-      for (const entry of binding.whole) {
-        this.#byKey.set(entry, (this.#byKey.get(entry) ?? new Map()).set(handler, binding));
-      }
+    for (const [handler, { whole }] of this.#handlers) {
+      for (const entry of whole) this.#byKey.set(entry, [...this.#handlersOf(entry), handler]);
     }
     return [...handlers.keys()];
   }
@@ -108,16 +95,18 @@ export class ResolvedTable<T extends Priceable> {
     const find = (one: string, by?: string) => this.table.find({ method: by, mountPath, path: one });
     const [first] = find(path, method).filter(isExactOrPriced);
     const spot = { method, path, find, cut: (one: string) => [one, belowMount(mountPath, one)] };
-    if (first?.match === "exact")
-      return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry)?.values() ?? [])], spot);
+    if (first?.match === "exact") {
+      const own = this.#handlersOf(first.entry).flatMap((one) => this.#handlers.get(one) ?? []);
+      return this.#unlessAmbiguous(first, [this.#inFront, ...own], spot);
+    }
     // In another spelling, it is the request of the handler to which Express gives it.
     const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
     for (const { handler, isBefore, kind } of met) {
       const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
       if (isBefore) continue;
       if (coverage.kind !== "free") return coverage;
-      // It has its own price.
-      if (kind === "charge" || this.#charging.has(handler)) break;
+      // From here on, the request has another price.
+      if (kind === "charge") break;
     }
     if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
@@ -172,13 +161,18 @@ export class ResolvedTable<T extends Priceable> {
     return this.#home.view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
   }
 
-  /** Whether Express takes a path for a key's: unless a handler of the key gets the key's own spelling, but not this one. */
+  #handlersOf(entry: RouteEntry<T>): readonly object[] {
+    return this.#byKey.get(entry) ?? [];
+  }
+
+  /** Whether a path is a key's, unless a handler of the key gets the key's own spelling, but not this one. */
   #isRouted({ entry, form }: RouteCandidate<T>, path: string): boolean {
+    const { view, mounts } = this.#home ?? NOWHERE;
     const reaches = (one: string) =>
-      [...(this.#byKey.get(entry)?.keys() ?? [])].some((own) =>
-        this.#home?.view.receiversOf(own, undefined, one).some(({ handler }) => handler === own),
+      this.#handlersOf(entry).some((own) =>
+        view.receiversOf(own, undefined, one).some(({ handler }) => handler === own),
       );
-    return reaches(path) || !pathsBelow({ forms: [form] }, this.#home?.mounts ?? []).some(reaches);
+    return reaches(path) || !pathsBelow({ forms: [form] }, mounts).some(reaches);
   }
 
   #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
@@ -220,7 +214,7 @@ export class ResolvedTable<T extends Priceable> {
 }
 
 /** A table without an app. */
-const NOWHERE = {
+const NOWHERE: Mounted = {
   gate: {},
   mounts: [],
   view: { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false },
