@@ -87,14 +87,22 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
     }
     return router;
   };
+  // A mount may change what comes behind it: Express 4 cuts a slash off, and both cut by the length of an escaped text.
+  const seen = keyRoutes({ caseSensitive, strict }, false, (key) => key.chain);
+  const seeWhole: RequestHandler = (req, res, next) => {
+    if (req.baseUrl !== "")
+      seen(Object.assign(Object.create(req), { url: req.baseUrl + req.path, baseUrl: "" }), res, () => {});
+    next();
+  };
   return build(express, app, {
-    first: keyRoutes({ caseSensitive, strict }, false, (key) => key.chain),
-    table: (settings) => [keyRoutes(settings, true, relativeTo)],
+    first: seen,
+    table: (settings) => [seeWhole, keyRoutes(settings, true, relativeTo)],
     behindRewriters: (settings) => [
       keyRoutes(settings, false, relativeTo),
       keyRoutes(settings, false, (key) => key.chain),
     ],
     handlers: (route) => [
+      seeWhole,
       (req, _res, next) => {
         touch({ route, method: req.method, resource: resourceOf(route, req) });
         next();

@@ -126,7 +126,7 @@ async function openStand({ name, express, line, purse, site }: Court, app: Resol
     return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
   }
   // Otherwise a table meets its app with the first request that it gets, which may be after its routes had theirs.
-  if (app.plan.isReady || !app.isFirst) await payments.ready(built.listener);
+  if (app.plan.isReady || !app.isFirst || app.isLost) await payments.ready(built.listener);
   const probe = buildProbe(express, app, (touch) => void touched.push(touch));
   const listener = built.listener as Parameters<RawLine["serve"]>[0];
 

@@ -178,13 +178,17 @@ export function writeKeyPath(chain: readonly Path[], dialect: Dialect, spelling:
   });
 }
 
-/** All that a key stands for, for the router: a `*` may stand for nothing, not even for its slash. */
+/** All that a key stands for, for the router: each `*` may stand for nothing, not even for its slash. */
 export function writeKeyRoutes(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string[] {
-  const without = write(chain, (piece, next) => {
-    const isNothing = piece.star !== undefined && isStarred(next, dialect, spelling);
-    return isNothing ? "" : writePiece(piece, dialect);
+  const written = [0, 1, 2, 3].map((left) => {
+    let stars = 0;
+    const isLeft = () => (left >> stars++) % 2 === 1;
+    return write(chain, (piece, next) => {
+      const isNothing = piece.star !== undefined && isStarred(next, dialect, spelling) && isLeft();
+      return isNothing ? "" : writePiece(piece, dialect);
+    });
   });
-  return [writePath(chain, dialect), without === "" ? "/" : without];
+  return [...new Set(written)].map((path) => (path === "" ? "/" : path));
 }
 
 /** Whether a wildcard is a segment by itself that a key can have as `*`, and does. */

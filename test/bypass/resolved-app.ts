@@ -49,6 +49,8 @@ export interface ResolvedApp {
   readonly isFirst: boolean;
   /** Whether the table cannot see the routes. */
   readonly opaque: boolean;
+  /** Whether a router mounts an app. Express then leaves requests to that app, also behind it. */
+  readonly isLost: boolean;
 }
 
 interface Found<T> {
@@ -71,6 +73,9 @@ export function resolveApp(plan: AppPlan): ResolvedApp {
     site: site?.plan,
     siteChain,
     isFirst: !plan.late && (site === undefined || (plan.inside && site.plan.sort !== "flat")),
+    isLost: groups.some(({ plan: { sort }, above }) => {
+      return sort === "app" && above.findLast((group) => group.sort !== "flat")?.sort === "router";
+    }),
     opaque: plan.wrapped || groups.some((group) => group.plan.sort === "app"),
   };
 }

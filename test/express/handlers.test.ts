@@ -492,6 +492,12 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
         ),
     ],
     [
+      "a proxy in a router whose mount has a backslash",
+      { "/d\\\\e/secret": PRICED },
+      ["GET /d\\e/secret 402", "GET /D\\E/X/../SECRET 400", "GET /d\\e/%73ecret 400"],
+      (app, { run }, table) => app.use(table).use("/d\\\\e", express.Router().use(run)),
+    ],
+    [
       "a proxy before the table",
       { "GET /up/secret": PRICED },
       ["GET /up/secret 402", "POST /up/secret 402", "GET /up/x/../secret 402"],
@@ -794,6 +800,42 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([CENT]);
   });
 
+  test.each<
+    [
+      what: string,
+      path: string,
+      routes: RoutesConfig,
+      build: (app: Express, tools: Tools, charge: RequestHandler) => unknown,
+    ]
+  >([
+    [
+      "a route that charges by itself gets another spelling of the key",
+      "/PAID",
+      { "/paid": DEAR },
+      (app, { run, other }, charge) => app.get(`/${wildcard}`, charge, run).get("/paid", other),
+    ],
+    [
+      "a mount that charges by itself gets another spelling of the key",
+      "/PAID/x",
+      { "/paid/x": DEAR },
+      (app, { run, other }, charge) => app.use("/paid", charge, run).get("/paid/x", other),
+    ],
+    [
+      "a mount that charges by itself is behind middleware that the key prices",
+      "/paid/x",
+      { "/paid": DEAR },
+      (app, { run }, charge) => app.use("/paid", (_req, _res, next) => next()).use("/paid/x", charge, run),
+    ],
+  ])("is not asked for its key's price where %s", async (_what, path, routes, build) => {
+    const { shop, runs } = await open(express, (app, tools) => {
+      const { payments } = tools;
+      app.use(payments.routes(routes));
+      build(app, tools, payments.charge(PRICED));
+    });
+    await shop.pay({ path });
+    expect([runs, shop.facilitator.settled]).toEqual([[`run GET ${path}`], [CENT]]);
+  });
+
   test("at the top of the app leaves what a file server passes on free", async () => {
     const { askAll, runs } = await open(express, (app, { other, payments }) => {
       app
@@ -827,6 +869,55 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       ["GET /api/b/c"],
       (app, { run, other }, table) =>
         app.use("/api", table).use("/api", express.Router().get(/^\/x/, run).get("/:any/:other", other)),
+    ],
+    [
+      "that get another case of a key than the mount of its route accepts",
+      { "GET /Paid/report/:id": PRICED },
+      ["GET /PAID/report/7", "GET /paid/REPORT/7"],
+      (app, { run, other }, table) =>
+        app
+          .enable("case sensitive routing")
+          .use(table)
+          .get("/:any/:kind/:id", other)
+          .use("/Paid", express.Router().get("/report/:id", run)),
+    ],
+    [
+      "below a table at a mount with a parameter, with a middleware for a key",
+      { "/paid": PRICED },
+      ["GET /paid/free"],
+      (app, { run, other }, table) =>
+        app
+          .use("/:any", table, (_req, _res, next) => next())
+          .use("/:any/paid", run)
+          .get("/paid/free", other),
+    ],
+    [
+      "beside a route for a key with a parameter, below a mount that has the sign of a placeholder",
+      { "GET /paid/:id/x": PRICED },
+      ["GET /~u/paid/1", "GET /~u"],
+      (app, { run, other }, table) =>
+        app
+          .use("/~u", table, (_req, _res, next) => next())
+          .get("/~u/paid/:id/x", run)
+          .use("/~u", other),
+    ],
+    [
+      "behind a file server, below the path of a route that a key prices",
+      { "/docs": PRICED },
+      ["GET /docs/free", "HEAD /docs/free"],
+      (app, { run, other }, table) =>
+        app.use(table).use(express5.static(tmpdir())).get("/docs", run).get("/docs/free", other),
+    ],
+    [
+      "behind a file server at a mount that a key prices, by other methods",
+      { "/docs/a": PRICED },
+      ["POST /docs/free", "DELETE /docs/free"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use("/docs", express5.static(tmpdir()))
+          .get(/^\/docs\/a/, run)
+          .all("/docs/free", other),
     ],
     [
       "behind middleware at the path of a key",

@@ -40,9 +40,14 @@ export function createRouterView(app: Application): RouterView {
       const start = met.findIndex((one) => isFrom(one, from));
       const receivers: Receiver[] = [];
       for (const [at, one] of met.entries()) {
-        if (one.kind === "gate") continue;
-        const receiver = toReceiver(one, method, { isBefore: at < start, takesAll: everywhere.has(one.layer) });
-        receivers.push(receiver);
+        const isBefore = at < start;
+        const charges = toCharges(one, isBefore);
+        if (one.kind === "gate") {
+          receivers.push(...charges);
+          continue;
+        }
+        const receiver = toReceiver(one, method, { isBefore, takesAll: everywhere.has(one.layer) });
+        receivers.push(receiver, ...charges);
         const isLast = receiver.isFinal && at > start && (one.kind !== "route" || takesAll(one.route, method));
         if (isLast && path !== undefined) break;
       }
@@ -115,6 +120,14 @@ function toReceiver(
   const { layer: handler, paths } = met;
   if (met.kind === "route") return { ...seen, handler, kind: "route", isFinal: isFinal(met.route, method), paths };
   return { ...seen, handler, kind: met.sort, isFinal: met.isFinal, paths };
+}
+
+/** The gates with a price of their own. A table has many. */
+function toCharges(met: Met, isBefore: boolean): readonly Receiver[] {
+  if (met.kind === "opaque") return [];
+  const gates = met.kind === "route" ? gatesOf(met.route) : "bind" in met.gate ? [] : [met.gate];
+  const paths = met.kind === "route" ? met.paths : met.mounts;
+  return gates.map((handler) => ({ handler, kind: "charge", isBefore, isFinal: false, takesAll: false, paths }));
 }
 
 /** Whether a route takes all requests of a method, or of any. */

@@ -129,7 +129,8 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
 
 /** Whether a handler behind the table gets the requests of a probe. For a price, one that is for everything does. */
 function isServedAt({ receivers }: Probe, isAny: boolean): boolean {
-  return receivers.some(({ kind, isBefore, takesAll }) => !isBefore && kind !== "function" && (isAny || takesAll));
+  const handlers = receivers.filter(({ kind, isBefore }) => !isBefore && kind !== "function" && kind !== "charge");
+  return handlers.some(({ takesAll }) => isAny || takesAll);
 }
 
 /** Routes that neither a key nor their own handlers price. */

@@ -13,7 +13,7 @@ import type { PathForm } from "./path-form.js";
 import { fileNames, otherReadings } from "./readings.js";
 import { coversMethod, METHODS } from "./route-key.js";
 import { belowMount, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
-import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
+import type { Receiver, RouterView } from "./router-view.js";
 
 /** What prices a handler. */
 export interface Binding<T> {
@@ -27,7 +27,9 @@ export interface Binding<T> {
   readonly mayDecode: boolean;
   /** Routes behind the handler, to which it has to pass their requests. */
   readonly behind: ReadonlySet<object>;
-  /** Of a file server: its keys, by the names under which a path may lead to their files. */
+  /** Whether only GET and HEAD are served. */
+  readonly isFiles: boolean;
+  /** Of a file server for which keys are by path: its keys, by the names under which a path may lead to their files. */
   readonly files?: ReadonlyMap<string, readonly RouteEntry<T>[]> | undefined;
   /** Those of them that no other handler is for. */
   readonly own?: ReadonlySet<RouteEntry<T>> | undefined;
@@ -74,7 +76,9 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     const [place] = all.get(handler) ?? [];
     // Middleware, perhaps: it leaves other methods to the routes behind it.
     const behind = forAll.has(handler) && place !== undefined ? routesBehind(place, view) : routesBelow(place, view);
-    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind });
+    const at = (all.get(handler) ?? []).flatMap(({ kind, paths = [] }) => (kind === "route" ? [] : paths));
+    const isFiles = place?.kind === "files";
+    handlers.set(handler, { ...byPath<T>([]), whole: new Set(entries), behind, isFiles, mounts: at });
   }
   const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
   const open = group(bindOpen(rest, mounted));
@@ -82,20 +86,15 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   // The routes of other handlers may come first, and take a key's path as Express matches it.
   const beside = { ...byPath(priced), mayDecode: false };
   const order = [...all.keys()];
-  const first = new Set(
-    order.slice(
-      0,
-      Math.max(
-        order.findLastIndex((handler) => handlers.has(handler)),
-        0,
-      ),
-    ),
-  );
+  const last = order.findLastIndex((handler) => handlers.has(handler));
+  const first = new Set(order.slice(0, Math.max(last, 0)));
   const bindPaths = (receiver: Receiver, places: readonly Receiver[]): Binding<T> | undefined => {
     const own = open.get(receiver.handler) ?? [];
     if (receiver.kind === "files") {
       const files = (receiver.isBefore ? rest : priced).filter((entry) => isBelow(entry, mounted, places));
-      return files.length === 0 ? undefined : { ...byPath(files), files: indexFiles(files), own: new Set(rest) };
+      return files.length === 0
+        ? undefined
+        : { ...byPath(files), isFiles: true, files: indexFiles(files, rest), own: new Set(rest) };
     }
     if (own.length === 0)
       return first.has(receiver.handler) && !charging.has(receiver.handler) && isOpenRoute(receiver)
@@ -165,6 +164,7 @@ function byPath<T>(entries: readonly RouteEntry<T>[]): Binding<T> {
     byPath: new Set(entries),
     isAnyMethod: false,
     mayDecode: true,
+    isFiles: false,
     behind: new Set(),
     mounts: [],
   };
@@ -184,13 +184,14 @@ function routesBehind(
   );
 }
 
-/** Those below the mount of a handler. */
+/** Those below the mount of a handler, and what charges there by itself. */
 function routesBelow(mount: Receiver | undefined, view: RouterView): ReadonlySet<object> {
-  if (mount?.kind !== "mount") return new Set();
-  const behind = routesBehind(mount, view);
-  const isBelow = ({ path = "" }: RegisteredRoute) =>
-    mount.paths?.some((prefix) => `${path}/`.startsWith(`${prefix}/`)) === true;
-  return new Set(view.routes.filter((one) => behind.has(one.route) && isBelow(one)).map(({ route }) => route));
+  if (mount?.kind !== "mount" || mount.isFinal) return new Set();
+  const isBelow = (path: string) => mount.paths?.some((prefix) => belowThatMount(prefix, path) !== undefined) === true;
+  const behind = view.receiversOf(mount.handler, undefined, undefined).filter((one) => {
+    return (isRouteBehind(one) || (one.kind === "charge" && !one.isBefore)) && one.paths?.some(isBelow);
+  });
+  return new Set(behind.map(({ handler }) => handler));
 }
 
 function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
@@ -199,15 +200,19 @@ function isRouteBehind({ kind, isBefore, takesAll }: Receiver): boolean {
 
 /** Whether a route or mount takes several paths, but not all. Before the table, mounts are middleware as a rule. */
 function isOpenRoute({ kind, paths, takesAll, isBefore }: Receiver): boolean {
-  if (takesAll || kind === "function" || (kind === "mount" && isBefore)) return false;
+  if (takesAll || kind === "function" || kind === "charge" || (kind === "mount" && isBefore)) return false;
   return paths === undefined || paths.some((path) => kind === "mount" || /[:*{]/.test(path));
 }
 
-/** Keys by the names under which a file server keeps their files. */
-function indexFiles<T>(entries: readonly RouteEntry<T>[]): ReadonlyMap<string, readonly RouteEntry<T>[]> {
+/** Keys by the names under which a file server keeps their files. What lies below a folder is for no key that has a handler. */
+function indexFiles<T>(
+  entries: readonly RouteEntry<T>[],
+  own: readonly RouteEntry<T>[],
+): ReadonlyMap<string, readonly RouteEntry<T>[]> {
   const names = new Map<string, RouteEntry<T>[]>();
   for (const entry of entries) {
-    for (const name of entry.forms.flatMap(({ sample }) => fileNames(sample).kept)) {
+    const files = entry.forms.map(({ sample }) => fileNames(sample));
+    for (const name of files.flatMap(({ kept, below }) => (own.includes(entry) ? [...kept, ...below] : kept))) {
       names.set(name, [...(names.get(name) ?? []), entry]);
     }
   }
@@ -224,13 +229,17 @@ interface Spelled<T> {
 /** Keys and the routes that are spelled as they are. A URL has only ASCII: a route may have the same letters encoded. */
 function findSpelled<T>(table: RouteTable<T>, { mounts, view }: Mounted): readonly Spelled<T>[] {
   return view.routes.flatMap(({ route, path, methods = METHODS }) => {
-    const samples = (path === undefined ? undefined : samplesOf(path)) ?? [];
-    const spelled = samples.flatMap((sample) => [...spellAsSent(sample), ...decoded(sample)]);
-    const queries = spelled.flatMap((sample) => mounts.flatMap((mount) => belowThatMount(mount, sample) ?? []));
-    const met = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
-    return met.flatMap(({ match, entry, form, path }): Spelled<T>[] => {
-      if (match !== "exact") return [];
-      return [{ route, entry, isGeneral: path === form.sample && (isOpen(form) || !entry.forms.some(isOpen)) }];
+    const compiled = path === undefined ? undefined : compileRegistered(path);
+    return (compiled?.ok ? compiled.forms : []).flatMap(({ sample, shape }) => {
+      const spelled = [...spellAsSent(sample), ...decoded(sample)];
+      const queries = spelled.flatMap((one) => mounts.flatMap((mount) => belowThatMount(mount, one) ?? []));
+      const met = queries.flatMap((query) => methods.flatMap((method) => table.find({ ...query, method })));
+      return met.flatMap(({ match, entry, form, path }): Spelled<T>[] => {
+        if (match !== "exact") return [];
+        // Placeholders differ, if the mount has a sign of theirs.
+        const isSame = path === form.sample || shape.endsWith(form.shape);
+        return [{ route, entry, isGeneral: isSame && (isOpen(form) || !entry.forms.some(isOpen)) }];
+      });
     });
   });
 }

@@ -60,15 +60,17 @@ const MAX_FOLDERS = 16;
 
 /**
  * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path. The
- * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`.
+ * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`, or kept
+ * for what lies `below`.
  */
-export function fileNames(path: string): { readonly asked: readonly string[]; readonly kept: readonly string[] } {
+export function fileNames(path: string): Readonly<Record<"asked" | "kept" | "below", readonly string[]>> {
   const file = fold(path).replace(/(.)\/$/, "$1");
   const bare = file.replace(/\.[^/.]*$/, "");
   const folders = file.split("/").slice(0, MAX_FOLDERS);
   const above = folders.slice(1, -1).map((_, at) => `${folders.slice(0, at + 2).join("/")}/`);
   return {
     asked: [file, folderOf(file), `${bare}.*`, ...above],
-    kept: [file, folderOf(file), bare, `${file}.*`, `${file}/`],
+    kept: [file, folderOf(file), bare, `${file}.*`],
+    below: [`${file}/`],
   };
 }

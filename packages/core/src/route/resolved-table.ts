@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable } from "./bind-keys.js";
+import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable, pathsBelow } from "./bind-keys.js";
 import { samplesOf } from "./path.js";
 import { fileNames, folderOf, indexOf, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
@@ -62,7 +62,7 @@ export class ResolvedTable<T extends Priceable> {
   /** Of the table itself, for keys that no handler is known for. */
   #inFront: Binding<T>;
   /** The handlers of each key. */
-  readonly #byKey = new Map<RouteEntry<T>, Binding<T>[]>();
+  readonly #byKey = new Map<RouteEntry<T>, object[]>();
   /** Where the table stands. */
   #home: Mounted | undefined;
 
@@ -82,8 +82,8 @@ export class ResolvedTable<T extends Priceable> {
     this.#handlers = new Map([...this.#handlers, ...handlers]);
     this.#inFront = inFront;
     this.#byKey.clear();
-    for (const binding of this.#handlers.values()) {
-      for (const entry of binding.whole) this.#byKey.set(entry, [...(this.#byKey.get(entry) ?? []), binding]);
+    for (const [handler, { whole }] of this.#handlers) {
+      for (const entry of whole) this.#byKey.set(entry, [...this.#handlersOf(entry), handler]);
     }
     return [...handlers.keys()];
   }
@@ -95,13 +95,18 @@ export class ResolvedTable<T extends Priceable> {
     const find = (one: string, by?: string) => this.table.find({ method: by, mountPath, path: one });
     const [first] = find(path, method).filter(isExactOrPriced);
     const spot = { method, path, find, cut: (one: string) => [one, belowMount(mountPath, one)] };
-    if (first?.match === "exact")
-      return this.#unlessAmbiguous(first, [this.#inFront, ...(this.#byKey.get(first.entry) ?? [])], spot);
+    if (first?.match === "exact") {
+      const own = this.#handlersOf(first.entry).flatMap((one) => this.#handlers.get(one) ?? []);
+      return this.#unlessAmbiguous(first, [this.#inFront, ...own], spot);
+    }
     // In another spelling, it is the request of the handler to which Express gives it.
     const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
-    for (const { handler, isBefore } of met) {
+    for (const { handler, isBefore, kind } of met) {
       const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
-      if (!isBefore && coverage.kind !== "free") return coverage;
+      if (isBefore) continue;
+      if (coverage.kind !== "free") return coverage;
+      // From here on, the request has another price.
+      if (kind === "charge") break;
     }
     if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
@@ -119,7 +124,7 @@ export class ResolvedTable<T extends Priceable> {
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
   atHandler(handler: object, { method, fullPath, mounts, sharing }: HandlerQuery): Coverage<T> {
     const binding = this.#handlers.get(handler);
-    if (binding === undefined) return FREE;
+    if (binding === undefined || (binding.isFiles && method !== "GET" && method !== "HEAD")) return FREE;
     const { whole } = binding;
     const find = (path: string, by?: string) => mounts.flatMap((mount) => this.#findBelow(mount, path, by));
     const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
@@ -139,7 +144,10 @@ export class ResolvedTable<T extends Priceable> {
   /** The price of a key, unless the handler may decode the path to that of another of its keys, with another price. */
   #unlessAmbiguous(candidate: RouteCandidate<T>, bindings: readonly Binding<T>[], spot: Spot<T>): Coverage<T> {
     const { isFree, priceId } = candidate.entry.value;
-    const others = otherReadings(spot.path).map((one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry);
+    const mounts = bindings.flatMap((binding) => binding.mounts);
+    const others = readingsBelow(mounts, spot.path).map(
+      (one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry,
+    );
     const isOther = (entry: RouteEntry<T>) =>
       bindings.some(({ whole, byPath }) => whole.has(entry) || byPath.has(entry)) &&
       (isFree || entry.value.priceId !== priceId);
@@ -153,6 +161,20 @@ export class ResolvedTable<T extends Priceable> {
     return this.#home.view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
   }
 
+  #handlersOf(entry: RouteEntry<T>): readonly object[] {
+    return this.#byKey.get(entry) ?? [];
+  }
+
+  /** Whether a path is a key's, unless a handler of the key gets the key's own spelling, but not this one. */
+  #isRouted({ entry, form }: RouteCandidate<T>, path: string): boolean {
+    const { view, mounts } = this.#home ?? NOWHERE;
+    const reaches = (one: string) =>
+      this.#handlersOf(entry).some((own) =>
+        view.receiversOf(own, undefined, one).some(({ handler }) => handler === own),
+      );
+    return reaches(path) || !pathsBelow({ forms: [form] }, mounts).some(reaches);
+  }
+
   #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
     const query = belowThatMount(mount, path);
     if (query === undefined) return [];
@@ -161,12 +183,13 @@ export class ResolvedTable<T extends Priceable> {
 
   #priceByPath(binding: Binding<T>, { method, path, find, cut }: Spot<T>): Coverage<T> {
     const { byPath, isAnyMethod, mayDecode, files, own, mounts } = binding;
-    if (byPath.size === 0 || (files !== undefined && method !== "GET" && method !== "HEAD")) return FREE;
+    if (byPath.size === 0) return FREE;
     const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
     const meant = (one: string) => {
       const spelled = elsewhere(mounts, one).flatMap((place) => find(place));
       return spelled.filter(
-        ({ entry, form, path }) => isMeant(entry) && (mayDecode || form.expressions.loose.test(path)),
+        (one) =>
+          isMeant(one.entry) && (mayDecode || (one.form.expressions.loose.test(one.path) && this.#isRouted(one, path))),
       );
     };
     const met = meant(path);
@@ -177,7 +200,7 @@ export class ResolvedTable<T extends Priceable> {
         met.map(({ entry }) => entry),
         method,
       );
-    const others = mayDecode ? otherReadings(path) : [];
+    const others = mayDecode ? readingsBelow(mounts, path) : [];
     if (files === undefined) return others.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
     const filesOf = (one: string): readonly RouteEntry<T>[] => {
       const spelled = [one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry);
@@ -191,7 +214,7 @@ export class ResolvedTable<T extends Priceable> {
 }
 
 /** A table without an app. */
-const NOWHERE = {
+const NOWHERE: Mounted = {
   gate: {},
   mounts: [],
   view: { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false },
@@ -206,6 +229,16 @@ function elsewhere(mounts: readonly string[], path: string): readonly string[] {
   const rests = mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
   const places = mounts.flatMap((mount) => samplesOf(mount === "" ? "/" : mount) ?? []);
   return [path, ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest)))];
+}
+
+/** The other paths that a handler may read a path as: all of it, or what is below its mount. */
+function readingsBelow(mounts: readonly string[], path: string): readonly string[] {
+  if (isPlain(path)) return [];
+  const below = mounts.flatMap((mount) => (mount === "" ? [] : (belowThatMount(mount, path) ?? [])));
+  const read = below.flatMap(({ mountPath, path: rest }) =>
+    otherReadings(rest).map((one) => belowMount(mountPath, one)),
+  );
+  return [...otherReadings(path), ...read];
 }
 
 /** The price of a request that no key is spelled as. */

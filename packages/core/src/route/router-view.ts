@@ -46,8 +46,9 @@ export interface Receiver {
    * - `mount`: another function with a path: a proxy, for example.
    * - `files`: a file server.
    * - `function`: any other function. It receives every request of its router.
+   * - `charge`: a gate with a price of its own, mounted, or in the route before it.
    */
-  readonly kind: "route" | "mount" | "files" | "function";
+  readonly kind: "route" | "mount" | "files" | "function" | "charge";
   /** Whether it receives the request before the gate or handler does that was asked from. */
   readonly isBefore: boolean;
   /** Whether it responds to every request: it takes no `next` and cannot pass a request on. */
