@@ -108,7 +108,7 @@ export class ResolvedTable<T extends Priceable> {
       // From here on, the request has another price.
       if (kind === "charge") break;
     }
-    if (this.#isPassed(this, this.#inFront, method, fullPath)) return FREE;
+    if (this.#home !== undefined && this.#isPassed(this.#home.gate, this.#inFront, method, fullPath)) return FREE;
     return this.#priceByPath(this.#inFront, spot);
   }
 
