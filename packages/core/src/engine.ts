@@ -48,6 +48,7 @@ import { OpenStore } from "./settlement/open-store.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
 import { isMemoryStore } from "./store/memory-store.js";
+import { PendingWrites } from "./store/pending-writes.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
 
 /**
@@ -140,8 +141,11 @@ export interface PaymentsEngine {
    * @throws ConfigError when there is no such type.
    */
   on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
-  /** Stops work in the background, for good. Payments under way still settle. */
-  close(): void;
+  /**
+   * Stops work in the background, for good. Payments under way still settle. Resolves when the store has what was written
+   * behind responses; never rejects. Call it when the server is closed, and before the client of the store is.
+   */
+  close(): Promise<void>;
 }
 
 /**
@@ -194,7 +198,8 @@ function createParts(settings: Settings) {
   const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });
   const leases = new Leases({ store, settleMs: leaseMs, logger, now, timer });
   const inFlight = new InFlight();
-  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs });
+  const writes = new PendingWrites();
+  const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs, writes });
   const settler = new Settler({
     ...{ store, leases, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, now, timer },
     confirmationsOn: settings.confirmationsOn,
@@ -206,7 +211,7 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, logger, timer });
+  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
   const admissions = new Admissions({
     ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
     relayExtensionResponses,
@@ -258,6 +263,7 @@ function createParts(settings: Settings) {
     listings,
     facilitator,
     openStore,
+    writes,
     deliveries,
     recovery,
     gate,
@@ -274,7 +280,7 @@ function createEngine(parts: Parts): {
   readonly engine: PaymentsEngine;
   readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
 } {
-  const { settings, findings, events, listings, facilitator, openStore, deliveries, recovery, gate } = parts;
+  const { settings, findings, events, listings, facilitator, openStore, writes, deliveries, recovery, gate } = parts;
   const { tables, handlers, payees, reporter } = parts;
   const { store, logger } = settings;
   const platform = isMemoryStore(store) ? findSeveralProcesses() : undefined;
@@ -346,6 +352,7 @@ function createEngine(parts: Parts): {
       facilitator.close();
       recovery.close();
       deliveries.close();
+      return writes.finished();
     },
   };
   return { engine, addTable };

@@ -420,7 +420,7 @@ export interface PaymentsOptions {
   readonly includeQuery?: boolean;
   /**
    * Which findings about the configuration make `ready` throw. `true`: all of them. `false`: none, so that a key may match no
-   * handler. Findings that depend on facilitators or requests never do.
+   * handler. Findings that depend on facilitators, requests or other processes never do.
    *
    * @example true
    * @defaultValue those by which a route may be free that the seller has priced, and a default store in several processes

@@ -83,8 +83,11 @@ export interface Payments extends Documents {
    * the first table or route is created. Unknown outcomes are retried until they are known. Rejects when the store fails.
    */
   recover(): Promise<Recovery>;
-  /** Stops all background work for good. Requests in flight can still be paid. */
-  close(): void;
+  /**
+   * Stops all background work for good. Requests in flight can still be paid. Resolves when the store has what was written
+   * behind responses; never rejects. Call it when the server is closed, and before the store's client is.
+   */
+  close(): Promise<void>;
 }
 
 /** Documents about the priced routes. Each is served only where the seller registers its handler. */

@@ -24,7 +24,11 @@ export function withinLimit<T>(call: PromiseLike<T>, limit: TimeLimit<T>): Promi
     const timer = setTimeout(() => {
       isOver = true;
       onTimeout?.();
-      reject(new StoreError(`${server} did not respond within ${limitMs} ms: check that it runs and can be reached`));
+      reject(
+        new StoreError(
+          `${server} did not respond within ${limitMs} ms: check that it runs and can be reached, and that the client is connected`,
+        ),
+      );
     }, limitMs);
     call.then(
       (value) => {
@@ -40,8 +44,15 @@ export function withinLimit<T>(call: PromiseLike<T>, limit: TimeLimit<T>): Promi
   });
 }
 
-/** The text of an error, whatever was thrown. An `AggregateError` of Node, for a host with several addresses, has no text of its own. */
+/**
+ * The text of an error, whatever was thrown. One for a host with several addresses has no text of its own, but a list of errors. Others
+ * have a code or a cause.
+ */
 export function textOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === "") return error.errors.map(textOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== "") return error.message;
+  const parts: unknown = Reflect.get(error, "errors");
+  if (Array.isArray(parts) && parts.length > 0) return parts.map(textOf).join("; ");
+  if (error.cause instanceof Error) return textOf(error.cause);
+  return String(Reflect.get(error, "code") ?? error.name);
 }

@@ -176,6 +176,15 @@ export function secretDiffersFinding(): Finding {
   );
 }
 
+/** The secret that the store has kept is another one than before. */
+export function secretLostFinding(): Finding {
+  return finding(
+    "FAREBOX_QUOTE_SECRET_DIFFERS",
+    undefined,
+    "The store has another secret than before: it was emptied, replaced or restored while processes ran, and may have lost records of payments, too",
+  );
+}
+
 /** A response asks for another amount in a header, as the reference's `setSettlementOverrides` does. */
 export function overrideInHeaderFinding(route: string): Finding {
   return finding(

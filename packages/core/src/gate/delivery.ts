@@ -13,6 +13,7 @@ import type { StartTimer } from "../options.js";
 import type { Leases } from "../settlement/leases.js";
 import { changeSurely } from "../settlement/settle.js";
 import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+import type { PendingWrites } from "../store/pending-writes.js";
 
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
 const READABLE_MS = 3_000;
@@ -21,6 +22,7 @@ const READABLE_MS = 3_000;
 export interface DeliveriesDeps {
   readonly store: Pick<PaymentStore, "transition" | "find">;
   readonly leases: Pick<Leases, "holds" | "drop" | "ofSettlement">;
+  readonly writes: Pick<PendingWrites, "add">;
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
@@ -30,6 +32,7 @@ export class Deliveries {
   readonly #deps: DeliveriesDeps;
   /** Responses that were delivered and are still readable: what stops the timer, and what forgets the response. */
   readonly #readable = new Map<string, { readonly stop: () => void; readonly forget: () => void }>();
+  #isClosed = false;
 
   constructor(deps: DeliveriesDeps) {
     this.#deps = deps;
@@ -47,7 +50,7 @@ export class Deliveries {
       this.#readable.delete(owner);
       if (leases.holds({ owner })) void this.#write({ identity, owner }, { to: "settled", answer: null });
     };
-    if (isKept) this.#readable.set(owner, { stop: timer(forget, READABLE_MS), forget });
+    if (isKept && !this.#isClosed) this.#readable.set(owner, { stop: timer(forget, READABLE_MS), forget });
     else forget();
   }
 
@@ -74,15 +77,22 @@ export class Deliveries {
     await this.#write(owned, { to: "owed" });
   }
 
-  /** Responses that are still readable are forgotten at once. */
+  /** From now on, a response that was delivered is forgotten at once. */
   close(): void {
+    this.#isClosed = true;
     for (const { stop, forget } of [...this.#readable.values()]) {
       stop();
       forget();
     }
   }
 
-  async #write({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
+  #write(owned: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
+    const written = this.#tryToWrite(owned, change);
+    this.#deps.writes.add(written);
+    return written;
+  }
+
+  async #tryToWrite({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =
       change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);

@@ -151,6 +151,7 @@ export function createProcesses({ store: parts = {}, without = [] }: ProcessesOp
     clock,
     facilitator,
     runs: shared.runs,
+    kept: shared.kept,
     store: base,
     record: async (identity = IDENTITY) => base.find(identity),
     /** Time passes in steps, and what is due happens in between. */

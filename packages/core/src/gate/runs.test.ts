@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RpcNode } from "../http/rpc-node.js";
 import type { BalanceReading } from "../scheme/scheme.js";
+import { PendingWrites } from "../store/pending-writes.js";
 import type { PaidRequest } from "./paid-request.js";
 import { Run, Runs } from "./runs.js";
 import {
@@ -31,7 +32,7 @@ function openCounts(maxPerPayer = 2) {
   const warned: string[] = [];
   const logger = { info() {}, warn: (event: string) => void warned.push(event), error() {} };
   const rpc = new Map([[NETWORK, {} as RpcNode]]);
-  const runs = new Runs({ maxPerPayer, rpc, logger, now: () => clock.ms });
+  const runs = new Runs({ maxPerPayer, rpc, logger, now: () => clock.ms, writes: new PendingWrites() });
   const paid = (identity: string, { payer = "payer", amount = 10n, seconds = 300, asset = "USDC" } = {}) =>
     ({
       claim: { identity, expiresAtMs: START_MS + seconds * 1000 },

@@ -15,6 +15,7 @@ import type { RpcNode } from "../http/rpc-node.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { SharedRun, SharedRuns } from "../store/payment-store.js";
+import type { PendingWrites } from "../store/pending-writes.js";
 import type { PaidRequest } from "./paid-request.js";
 import { SharedEntry } from "./shared-run.js";
 
@@ -44,6 +45,7 @@ export interface RunsDeps {
   readonly now: () => number;
   /** Those of all processes. `undefined`: there is one process, or each counts its own. */
   readonly shared?: SharedRuns | undefined;
+  readonly writes: Pick<PendingWrites, "add">;
 }
 
 /** A run, or the entry of one in another process. */
@@ -226,10 +228,10 @@ export class Runs {
   }
 
   #entryOf({ claim, payer, offer }: PaidRequest, amount: bigint): SharedEntry | undefined {
-    const { shared: runs, logger, now } = this.#deps;
+    const { shared: runs, writes, logger, now } = this.#deps;
     if (runs === undefined) return undefined;
     const about = { identity: claim.identity, payer: keyOf(payer), asset: assetOf(offer), amount: amount.toString() };
-    return new SharedEntry({ ...about, untilMs: untilOf({ claim, offer }, now()) }, { runs, logger, now });
+    return new SharedEntry({ ...about, untilMs: untilOf({ claim, offer }, now()) }, { runs, writes, logger, now });
   }
 
   #othersOf(payment: Payment, shared: readonly SharedRun[] | undefined): readonly Counted[] {

@@ -5,9 +5,11 @@ import {
   admissionOf,
   createFakeFacilitator,
   createTestScheme,
+  decodeHeader,
   HANDLED,
   isPrepaid,
   NETWORK,
+  PAY_TO,
   ROUTES,
   readResponse,
   responseOf,
@@ -366,9 +368,27 @@ describe("a process that lives", () => {
     const admission = admissionOf(await first.pay());
     await admission.complete(HANDLED);
     admission.done();
-    first.engine.close();
-    await settle();
+    await first.engine.close();
     expect(await record()).not.toHaveProperty("answer");
+  });
+
+  test("close waits for a slow store, until it has the delivery and the end of the run", async () => {
+    const { first, record, runs } = createTwo();
+    const admission = admissionOf(await first.pay());
+    expect(runs.size).toBe(1);
+    await admission.complete(HANDLED);
+    first.stop();
+    admission.done();
+    let isClosed = false;
+    const closed = first.engine.close().then(() => {
+      isClosed = true;
+    });
+    await settle();
+    expect(isClosed).toBe(false);
+    first.wake();
+    await closed;
+    expect(await record()).not.toHaveProperty("answer");
+    expect(runs.size).toBe(0);
   });
 
   test("a response whose delivery broke off is kept for anyone, as in one process", async () => {
@@ -573,6 +593,42 @@ describe("a store with a server", () => {
     for (const shop of [first, second, third]) await shop?.engine.ready();
     const codesOf = (shop = first) => shop?.engine.report().findings.map(({ code }) => code);
     expect([codesOf(first), codesOf(second), codesOf(third)]).toEqual([[], ["FAREBOX_QUOTE_SECRET_DIFFERS"], []]);
+  });
+
+  test("a store that was emptied gets a secret that all processes take within a minute, and is a finding", async () => {
+    const { open, kept, passTime } = createProcesses();
+    let dollars = 1;
+    const price = () => `$${dollars++}`;
+    const priced = { routes: { "GET /weather": { accepts: { network: NETWORK, price, payTo: PAY_TO } } } };
+    const first = open(priced);
+    await first.ask();
+    kept.clear();
+    const second = open(priced);
+    const { headers } = responseOf(await second.ask());
+    const [accepted] = decodeHeader(headers["payment-required"])["accepts"] as Record<string, string>[];
+    const payment = { accepted: accepted ?? {} };
+    expect(responseOf(await first.pay(payment)).status).toBe(402);
+    await passTime(60_000);
+    await first.ask();
+    await settle();
+    expect(first.engine.report().findings).toMatchObject([
+      { code: "FAREBOX_QUOTE_SECRET_DIFFERS", message: expect.stringContaining("emptied") },
+    ]);
+    expect(stageOf(await first.pay(payment))).toBe("held");
+  });
+
+  test("a store that can no longer be used stops sales within a minute, until it can be used again", async () => {
+    let isThere = true;
+    const ready = () => (isThere ? [] : Promise.reject(new RangeError("the file was replaced")));
+    const nonce = (name: string) => ({ payload: { nonce: name } });
+    const { first, passTime } = createTwo({}, { store: { ready } });
+    expect(stageOf(await first.pay())).toBe("held");
+    isThere = false;
+    await passTime(60_000);
+    expect(stageOf(await first.pay(nonce("a")))).toBe("held");
+    expect(responseOf(await first.pay(nonce("b"))).status).toBe(503);
+    isThere = true;
+    expect(stageOf(await first.pay(nonce("b")))).toBe("held");
   });
 
   test("its problems are findings after ready(), and after the first payment", async () => {

@@ -8,10 +8,12 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../events/logger.js";
 import type { SharedRun, SharedRuns } from "../store/payment-store.js";
+import type { PendingWrites } from "../store/pending-writes.js";
 
 /** What sharing a run needs. */
 export interface SharedEntryDeps {
   readonly runs: SharedRuns;
+  readonly writes: Pick<PendingWrites, "add">;
   readonly logger: Logger;
   readonly now: () => number;
 }
@@ -79,9 +81,10 @@ export class SharedEntry {
   }
 
   #write(write: (runs: SharedRuns) => unknown): void {
-    const { runs, logger } = this.#deps;
+    const { runs, writes, logger } = this.#deps;
     this.#written = this.#written
       .then(() => write(runs))
       .catch(() => logger.warn("run_not_counted", { error: "the store failed" }));
+    writes.add(this.#written);
   }
 }

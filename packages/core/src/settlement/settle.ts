@@ -136,11 +136,11 @@ export class Settler {
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes } as const;
     try {
       if (await changeSurely(store, change)) return true;
-      logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       const record = await store.find(identity);
-      const isStillOurs = record === undefined || record.owner === owner;
-      if (!isStillOurs) void leases.drop(claim);
-      return isStillOurs;
+      const isOvertaken = record !== undefined && record.owner !== owner;
+      if (isOvertaken) void leases.drop(claim);
+      else logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
+      return !isOvertaken;
     } catch {
       logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
       return true;

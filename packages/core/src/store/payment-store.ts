@@ -52,7 +52,7 @@ export interface PaymentStore {
    */
   keep?(name: string, value: string): MaybePromise<string>;
   /**
-   * Called before the first payment, and by `ready()`. Returns what may lose records later, as text for the seller.
+   * Called before the first payment, by `ready()`, and once a minute while payments come. Returns what may lose records later, as text for the seller.
    *
    * @throws StoreError if the store cannot be used: no such table, a server that is too old, no connection
    */

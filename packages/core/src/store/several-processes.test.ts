@@ -11,6 +11,7 @@ test.each<[environment: Record<string, string>, isWorker: boolean, found: string
   [{ VERCEL: "1" }, false, "Vercel"],
   [{ NETLIFY: "true" }, false, "Netlify"],
   [{ K_SERVICE: "shop" }, false, "Cloud Run"],
+  [{ K_SERVICE: "shop", FUNCTION_TARGET: "shop" }, false, "Cloud Functions"],
   [{ WEB_CONCURRENCY: "1" }, false, undefined],
   [{ WEB_CONCURRENCY: "auto" }, false, undefined],
   [{ WEB_CONCURRENCY: "2" }, false, "WEB_CONCURRENCY"],

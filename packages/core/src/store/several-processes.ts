@@ -10,6 +10,7 @@ const SIGNS: readonly (readonly [variable: string, platform: string])[] = [
   ["AWS_LAMBDA_FUNCTION_NAME", "AWS Lambda"],
   ["VERCEL", "Vercel"],
   ["NETLIFY", "Netlify"],
+  ["FUNCTION_TARGET", "Cloud Functions"],
   ["K_SERVICE", "Cloud Run"],
   ["FUNCTIONS_WORKER_RUNTIME", "Azure Functions"],
 ];

@@ -31,6 +31,12 @@ export function checkPool(pool: unknown, issues: Issues): void {
 const AGAIN = new Set(["40001", "40P01"]);
 const MOST_TRIES = 5;
 
+/** Called with the rows of a statement whose time was over. */
+type OnLate = (rows: readonly Row[]) => void;
+
+/** What to do about an error, by SQLSTATE. */
+type Advice = Readonly<Record<string, string>>;
+
 /** Runs statements. */
 export class Database {
   readonly #pool: PostgresPool;
@@ -49,32 +55,34 @@ export class Database {
     return this.#running === 0;
   }
 
-  /** Runs a statement, and returns its rows. */
-  async run(text: string, values: readonly Value[], onLate?: (rows: readonly Row[]) => void): Promise<readonly Row[]> {
+  /** Runs a statement, and returns its rows. An error of the server has advice by its SQLSTATE. */
+  async run(
+    text: string,
+    values: readonly Value[],
+    { onLate, advice = ADVICE }: { onLate?: OnLate | undefined; advice?: Advice } = {},
+  ): Promise<readonly Row[]> {
     this.#running += 1;
     try {
       return await this.#tryAgain(text, values, onLate);
     } catch (error) {
-      throw explained(error);
+      throw explained(error, advice);
     } finally {
       this.#running -= 1;
     }
   }
 
-  async #tryAgain(
-    text: string,
-    values: readonly Value[],
-    onLate?: (rows: readonly Row[]) => void,
-  ): Promise<readonly Row[]> {
+  async #tryAgain(text: string, values: readonly Value[], onLate: OnLate | undefined): Promise<readonly Row[]> {
     for (let tries = 1; ; tries++) {
       try {
         const result = this.#pool.query(text, [...values]);
-        const { rows } = await withinLimit(result, {
+        const response = await withinLimit(result, {
           limitMs: this.#limitMs,
           server: "PostgreSQL",
           ...(onLate && { onLate: (late) => onLate(late.rows as readonly Row[]) }),
         });
-        return rows as readonly Row[];
+        if (!Array.isArray(response?.rows))
+          throw new StoreError("PostgreSQL: query() must return a promise of { rows }");
+        return response.rows as readonly Row[];
       } catch (error) {
         if (tries === MOST_TRIES || !AGAIN.has(codeOf(error))) throw error;
       }
@@ -88,22 +96,33 @@ export function isPgPool(pool: object): boolean {
 }
 
 /** Without a `cause`: the error of a driver may hold the values, and so the payment. */
-function explained(error: unknown): StoreError {
+function explained(error: unknown, advice: Advice): StoreError {
   if (error instanceof StoreError) return error;
-  const advice = ADVICE[codeOf(error)];
-  return new StoreError(`PostgreSQL refused a call: ${textOf(error)}${advice === undefined ? "" : `: ${advice}`}`);
+  const [text, remedy] = [textOf(error), advice[codeOf(error)]];
+  return new StoreError(`PostgreSQL refused a call: ${text}${remedy === undefined ? "" : `: ${remedy}`}`);
 }
 
 const MIGRATE = "call `await store.migrate()` before the first payment, or run the SQL of schema()";
 
-/** By SQLSTATE. */
-const ADVICE: Readonly<Record<string, string>> = {
-  "42P01": MIGRATE,
-  "42703": MIGRATE,
-  "42501": "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user",
+const CONNECTION: Advice = {
   "28P01": "check user and password",
   "25006": "connect to the primary, not to a replica",
   "53300": "give the pool fewer connections, or the server more",
+  ECONNREFUSED: "check that the server runs, and the URL of the pool",
+};
+
+const ADVICE: Advice = {
+  ...CONNECTION,
+  "42P01": MIGRATE,
+  "42703": MIGRATE,
+  "42501": "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user",
+};
+
+/** For the statement that creates the tables. */
+export const MIGRATION_ADVICE: Advice = {
+  ...CONNECTION,
+  "42703": "a table of this name is not the store's: set another prefix",
+  "42501": "grant CREATE on the schema to the user, or have another user run the SQL of schema()",
 };
 
 function codeOf(error: unknown): string {

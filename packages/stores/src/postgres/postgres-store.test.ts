@@ -107,6 +107,24 @@ describe("a store that cannot be used", () => {
     await pool.end();
   });
 
+  test("migrate says that a table is another application's, or that the user may not create tables", async () => {
+    const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+    await pool.query("CREATE TABLE alien_payments (id bigint)");
+    await expect(postgresStore(pool, { prefix: "alien" }).migrate()).rejects.toThrow(
+      /a table of this name is not the store's: set another prefix/,
+    );
+    await pool.query("CREATE ROLE reader; REVOKE CREATE ON SCHEMA public FROM PUBLIC; SET ROLE reader");
+    await expect(postgresStore(pool, { prefix: "denied" }).migrate()).rejects.toThrow(
+      /grant CREATE on the schema to the user, or have another user run the SQL of schema\(\)/,
+    );
+    await pool.end();
+  });
+
+  test("a query that does not return rows is an error that says so", async () => {
+    const store = postgresStore({ query: async () => [] } as unknown as PostgresPool);
+    await expect(store.find("p")).rejects.toThrow(/query\(\) must return a promise of \{ rows \}/);
+  });
+
   test("a server that is not there rejects each call", async () => {
     const pool = new pg.Pool({ connectionString: "postgres://user:secret@127.0.0.1:1/none" });
     const store = postgresStore(pool);

@@ -22,7 +22,7 @@ import {
 import { parseOptions, type StoreOptions } from "../options.js";
 import { COLUMNS, GRACE_MS, type Row, readRow, UNFINISHED_SQL, writtenColumns } from "../row.js";
 import { PostgresNotifications } from "./notifications.js";
-import { checkPool, Database, isPgPool, type PostgresPool, type Value } from "./pool.js";
+import { checkPool, Database, isPgPool, MIGRATION_ADVICE, type PostgresPool, type Value } from "./pool.js";
 import { OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
 import { Sweeper } from "./sweeper.js";
 
@@ -206,7 +206,7 @@ class Postgres implements PostgresStore {
   }
 
   async migrate(): Promise<void> {
-    await this.#run(schema(this.#prefix), []);
+    await this.#database.run(schema(this.#prefix), [], { advice: MIGRATION_ADVICE });
   }
 
   async ready(): Promise<readonly StoreProblem[]> {
@@ -285,7 +285,7 @@ class Postgres implements PostgresStore {
   }
 
   async #run(text: string, values: readonly Value[], onLate?: (rows: readonly Row[]) => void): Promise<readonly Row[]> {
-    const rows = await this.#database.run(text, values, onLate);
+    const rows = await this.#database.run(text, values, { onLate });
     this.#sweeper.tryNow();
     return rows;
   }

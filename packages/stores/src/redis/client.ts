@@ -55,8 +55,7 @@ function kindOf(client: unknown): "ioredis" | "node-redis" | "node-redis cluster
 }
 
 function has(client: unknown, method: string): client is Methods {
-  const isObject = (typeof client === "object" || typeof client === "function") && client !== null;
-  return isObject && typeof Reflect.get(client, method) === "function";
+  return typeof client === "object" && client !== null && typeof Reflect.get(client, method) === "function";
 }
 
 /** Sends commands with a client that `checkClient` has accepted. */

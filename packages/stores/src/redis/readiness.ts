@@ -64,5 +64,6 @@ const ADVICE: readonly (readonly [text: RegExp, advice: string])[] = [
   [/^READONLY/, "connect to the primary, not to a replica"],
   [/^OOM/, "give the server more memory, with maxmemory-policy noeviction"],
   [/client is closed/i, "call `await client.connect()` before the first payment"],
+  [/ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET/, "check that the server runs, and the URL of the client"],
   [/^ERR unknown command/, "the server must be Redis 6 or later, or Valkey"],
 ];

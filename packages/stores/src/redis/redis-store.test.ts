@@ -1,8 +1,9 @@
 import { createStoreConformance } from "@farebox/testing";
+import { Redis as Ioredis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CLIENTS, CLUSTERS, type Connect, type Connected } from "./clients.fixture.js";
-import { redisStore } from "./redis-store.js";
+import { type RedisClient, redisStore } from "./redis-store.js";
 import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
 
 let stores = 0;
@@ -29,6 +30,34 @@ describe.skipIf(!hasRedis)("a store in a Redis cluster", () => {
   afterAll(() => server.stop());
 
   for (const [name, connect] of Object.entries(CLUSTERS)) describeClient(name, connect, () => server);
+});
+
+describe("a client that cannot be used", () => {
+  test.each<[what: string, client: unknown]>([
+    ["nothing", undefined],
+    ["a URL", "redis://localhost"],
+    ["a function", () => {}],
+    ["an object without sendCommand", { get() {} }],
+  ])("%s is refused when the store is created", (_, client) => {
+    expect(() => redisStore(client as RedisClient)).toThrow(/^client: expected a client of redis or ioredis/);
+  });
+
+  test("one that does not return what the server says is an error at ready and at a claim", async () => {
+    const store = redisStore({ sendCommand: async () => null });
+    const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+    for (const call of [() => store.ready(), () => store.claim(claim), () => store.find("p")]) {
+      await expect(call()).rejects.toThrow(/sendCommand must resolve to the server's reply/);
+    }
+  });
+
+  test("one whose server is not there says so, with the address and a remedy", async () => {
+    const client = new Ioredis({ port: 1, maxRetriesPerRequest: 0, retryStrategy: () => null });
+    await expect(redisStore(client).ready()).rejects.toThrow(/ECONNREFUSED|closed/);
+    client.disconnect();
+    const parts = ["::1", "127.0.0.1"].map((host) => new Error(`connect ECONNREFUSED ${host}:1`));
+    const store = redisStore({ sendCommand: () => Promise.reject(new AggregateError(parts)) });
+    await expect(store.ready()).rejects.toThrow(/ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1: check that the/);
+  });
 });
 
 function describeClient(name: string, connect: Connect, server: () => RedisServer): void {

@@ -95,11 +95,15 @@ class Redis implements RedisStore {
     const reply = await this.#run(CLAIM, keys, words, onLate);
     const record = Array.isArray(reply) ? readRecord(reply) : undefined;
     if (record !== undefined) return { kind: "taken", record };
-    return { kind: String(reply) === "claimed" ? "claimed" : "identifier_taken" };
+    const kind = String(reply);
+    if (kind === "claimed" || kind === "identifier_taken") return { kind };
+    throw new StoreError(NO_REPLY);
   }
 
   async find(identity: string): Promise<PaymentRecord | undefined> {
-    return readRecord(listOf(await this.#run(FIND, [this.#key("p", identity)], [])));
+    const reply = await this.#run(FIND, [this.#key("p", identity)], []);
+    if (!Array.isArray(reply)) throw new StoreError(NO_REPLY);
+    return readRecord(reply);
   }
 
   async transition(change: Transition): Promise<boolean> {
@@ -143,7 +147,7 @@ class Redis implements RedisStore {
     const info = readInfo(await this.#ask(["INFO"]));
     const [, appendFsync] = (await this.#askList(["CONFIG", "GET", "appendfsync"])) ?? [];
     const problems = checkServer(info, appendFsync);
-    // Shows that scripts may run.
+    // Shows that scripts may run, and that the client passes on what they return.
     await this.find("ready");
     return problems;
   }
@@ -216,6 +220,9 @@ class Redis implements RedisStore {
     return [this.#base, ...parts].join(":");
   }
 }
+
+const NO_REPLY =
+  "Redis: the client does not pass on what a script returned: sendCommand must resolve to the server's reply";
 
 function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { StoreError } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
@@ -56,12 +57,20 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
+/** A file, and what tells it from another one at the same path. */
+interface DatabaseFile {
+  readonly path: string;
+  readonly id: string | undefined;
+}
+
 /** Runs statements on one database. */
 export class Connection {
   readonly #database: SqliteDatabase;
   readonly #limitMs: number;
   readonly #statements = new Map<string, SqliteStatement>();
   #waiting: Write[] = [];
+  /** The file that was opened; `undefined`: a database in memory. */
+  #file: DatabaseFile | undefined;
 
   constructor(database: SqliteDatabase, limitMs: number) {
     this.#database = database;
@@ -80,6 +89,7 @@ export class Connection {
         this.#checkVersion();
         this.#database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`);
         this.#inTransaction(() => this.#database.exec(schema));
+        this.#file = this.#findFile();
         return;
       } catch (error) {
         if (!isBusy(error) || performance.now() > until) throw explained(error, this.#limitMs);
@@ -87,6 +97,19 @@ export class Connection {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, waitMs(tries));
       }
     }
+  }
+
+  /** Whether the database has a file. */
+  get hasFile(): boolean {
+    return this.#file !== undefined;
+  }
+
+  /** @throws StoreError if another file lies at the path by now: other processes would use that one */
+  checkFile(): void {
+    if (this.#file === undefined) return;
+    const { path, id } = this.#file;
+    if (idOf(path) === id) return;
+    throw new StoreError(`SQLite: the file ${path} was removed or replaced: restart the process`);
   }
 
   /**
@@ -175,12 +198,23 @@ export class Connection {
     }
   }
 
+  #findFile(): DatabaseFile | undefined {
+    const path = this.all("PRAGMA database_list").find(({ name }) => name === "main")?.["file"];
+    return typeof path === "string" && path !== "" ? { path, id: idOf(path) } : undefined;
+  }
+
   #checkVersion(): void {
     const version = String(this.get("SELECT sqlite_version() AS version")?.["version"]);
     const [major = 0, minor = 0] = version.split(".").map(Number);
     if (major * 1_000 + minor >= OLDEST) return;
     throw new StoreError(`SQLite is version ${version}: use a library with 3.35 or later`);
   }
+}
+
+/** Device and number of a file; `undefined`: there is none. */
+function idOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 }
 
 function waitMs(tries: number): number {
@@ -207,6 +241,9 @@ function explained(error: unknown, limitMs: number): StoreError {
 const ADVICE: readonly (readonly [text: RegExp, advice: string])[] = [
   [/within a transaction/, "open a database of its own for the store"],
   [/readonly|read-only/, "the user of the process must be able to write the file and its folder"],
-  [/no such (table|column)/, "the file was replaced, or changed by hand: restart the process"],
+  [
+    /no such (table|column)/,
+    "the file was replaced or changed by hand, or a table of this name is not the store's: restart the process, or set another prefix",
+  ],
   [/not open|closed/, "close the database only after the last payment"],
 ];

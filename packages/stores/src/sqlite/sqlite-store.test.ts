@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,6 +75,19 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
       for (const database of [first, second]) database.close();
     });
 
+    test("ready says that another file lies at the path by now", async () => {
+      const path = join(folder, `${files++}.db`);
+      const database = open(path);
+      const store = sqliteStore(database);
+      expect(await store.ready()).toEqual([]);
+      renameSync(path, `${path}.old`);
+      await expect(store.ready()).rejects.toThrow(/was removed or replaced: restart the process/);
+      const other = open(path);
+      sqliteStore(other);
+      await expect(store.ready()).rejects.toThrow(/was removed or replaced: restart the process/);
+      for (const each of [database, other]) each.close();
+    });
+
     test("a database that is closed says so", async () => {
       const database = open(join(folder, `${files++}.db`));
       const store = sqliteStore(database);
@@ -99,6 +112,13 @@ test("a table that was removed is an error that says so", async () => {
   const store = sqliteStore(database);
   database.exec("DROP TABLE farebox_payments");
   await expect(store.ready()).rejects.toThrow(/no such table.*restart the process/);
+  database.close();
+});
+
+test("a table of another application is an error that says so", () => {
+  const database = new Libsql(join(folder, `${files++}.db`));
+  database.exec("CREATE TABLE farebox_payments (id INTEGER)");
+  expect(() => sqliteStore(database)).toThrow(/a table of this name is not the store's.*set another prefix/);
   database.close();
 });
 

@@ -178,12 +178,12 @@ class Sqlite implements SqliteStore {
 
   async ready(): Promise<readonly StoreProblem[]> {
     return this.#connection.read(() => {
+      this.#connection.checkFile();
       const problems: StoreProblem[] = [];
       const add = (detail: string) => problems.push({ kind: "NOT_DURABLE", detail });
       // Fails if a table or a column is missing.
       this.#connection.get(`SELECT ${COLUMNS}, forget_at_ms FROM ${this.#table} LIMIT 1`);
-      const file = this.#connection.all("PRAGMA database_list").find(({ name }) => name === "main")?.["file"];
-      if (file === "" || file === null) add("the database is in memory; open a file");
+      if (!this.#connection.hasFile) add("the database is in memory; open a file");
       const synchronous = Number(this.#connection.get("PRAGMA synchronous")?.["synchronous"]);
       if (synchronous < FULL) add("synchronous is below FULL; set it to FULL");
       return problems;
