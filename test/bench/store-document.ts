@@ -142,8 +142,8 @@ function explainScaling(throughput: readonly StoreThroughput[], cores: number): 
   const limit = 1000 / two.storeMs;
   return [
     `Two processes at work, Redis and the load want more than the ${cores} cores of this machine, so the figure by processor is the one that`,
-    `tells about a server with more of them: the sellers' work for a request is nearly the same with two processes as with one. Redis`,
-    `spends ${ms(two.storeMs)} ms on a payment and has one thread: it is busy at about ${count(limit)} payments a second, which`,
+    `tells about a server with more of them. A request takes a seller ${ms(oneOf(throughput, two).sellerMs)} ms of processor time with one process, and`,
+    `${ms(two.sellerMs)} ms with two. Redis spends ${ms(two.storeMs)} ms on a payment and has one thread: it is busy at about ${count(limit)} payments a second, which`,
     `${count(limit / perCore)} seller processes bring about.`,
   ];
 }
