@@ -214,7 +214,9 @@ async function send(shop: Shop, { plan, key, payment }: Sent, { at, token, isMai
   const headers = { "x-key": key, ...(token === undefined ? {} : { "payment-retry-token": token }) };
   const signal = AbortSignal.timeout(40_000);
   const result = await pay(seller.url, { path: pathOf(plan), payment, headers, signal }).catch(() => undefined);
-  return { seller, sentMs, atMs: Date.now(), result, isMain };
+  // The port of a dead process may be another server's by now.
+  const isOurs = result?.headers["x-seller"] === String(seller.process.child.pid);
+  return { seller, sentMs, atMs: Date.now(), result: isOurs ? result : undefined, isMain };
 }
 
 function pathOf({ route, workMs }: PaymentPlan): string {
