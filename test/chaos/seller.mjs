@@ -135,7 +135,7 @@ const payments = createPayments({
 });
 const app = express();
 app.use((req, res, next) => {
-  res.setHeader("X-Seller", process.pid);
+  res.setHeader("X-Seller", payTo);
   res.once("finish", () => void reach("after response", String(req.get("x-key"))).catch(() => {}));
   next();
 });

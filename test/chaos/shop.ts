@@ -21,6 +21,8 @@ export interface Seller {
   readonly process: Process;
   readonly url: string;
   killedMs: number | undefined;
+  /** Of the shop. Its responses have it in `X-Seller`. */
+  readonly payTo: string;
   readonly stops: Span[];
 }
 
@@ -132,7 +134,7 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
       if (kind === "reached" && seller !== undefined) return await reached(Number(about), seller);
       return { result: undefined };
     });
-    seller = { at, process, url: `http://127.0.0.1:${process.place}`, killedMs: undefined, stops: [] };
+    seller = { at, process, url: `http://127.0.0.1:${process.place}`, payTo, killedMs: undefined, stops: [] };
     sellers[at] = seller;
     await process.order("arm", armsOf());
   }
