@@ -108,7 +108,7 @@ async function demandRejections(store: PaymentStore, message: RegExp): Promise<v
     () => store.ready!(),
   ];
   const start = performance.now();
-  // It may succeed where a connection is open that nobody has missed yet.
+  // It may succeed where the break of an open connection was not noticed yet.
   const watching = Promise.allSettled([(async () => (await store.watch!("kept", () => {}))())()]);
   await Promise.all(
     calls.map((call) =>

@@ -50,7 +50,7 @@ const PAGE = 50;
  * `settling` or `unknown` stays until it has ended.
  *
  * @param pool - A `Pool` of `pg`, a PGlite, or `{ query: (text, values) => … }`. Each call may be a transaction of its own.
- * @throws ConfigError when it is none of these, or an option is wrong
+ * @throws ConfigError when it is another object, or an option is wrong
  */
 export function postgresStore(pool: PostgresPool, options: StoreOptions = {}): PostgresStore {
   const { prefix, timeoutMs, now } = parseOptions(options, {
@@ -100,7 +100,7 @@ class Postgres implements PostgresStore {
     const key = keyOf(identity);
     const nowMs = this.#now();
     const forgetAtMs = Math.max(expiresAtMs, nowMs) + GRACE_MS;
-    // Nobody has waited for a claim that comes too late, so it is given back.
+    // The request has been refused by then, so a claim that comes too late is given back.
     const onLate = ([row]: readonly Row[]) => {
       if (row?.["kind"] === "claimed") void this.release(identity, owner).catch(() => {});
     };
@@ -307,7 +307,7 @@ const NO_COLUMNS = COLUMNS.split(", ")
   .map((column) => `NULL::${typeOf(column)} AS ${column}`)
   .join(", ");
 
-/** Whoever watches a row is told. */
+/** Tells the watchers of a row. */
 const NOTIFY = "CASE WHEN is_watched THEN pg_notify($5::text, encode(key, 'hex')) END";
 
 function typeOf(column: string): string {

@@ -58,7 +58,7 @@ const RENEWED_AT_ONCE = 500;
  * has expired; one that is `settling` or `unknown` stays until it has ended.
  *
  * @param client - A client or cluster of `redis` 5 or 6, one of `ioredis` 5 or 6, or `{ sendCommand: (...words) => … }`.
- * @throws ConfigError when it is none of these, or an option is wrong
+ * @throws ConfigError when it is another object, or an option is wrong
  */
 export function redisStore(client: RedisClient, options: StoreOptions = {}): RedisStore {
   const parsed = parseOptions(options, { tables: false, check: (issues) => checkClient(client, issues) });
@@ -88,7 +88,7 @@ class Redis implements RedisStore {
     const { identity, owner, identifier, expiresAtMs } = request;
     const keys = [this.#key("p", identity), ...(identifier === undefined ? [] : [this.#key("i", identifier)])];
     const words = [identity, String(expiresAtMs), ...fieldsOfClaim(request)];
-    // Nobody has waited for a claim that comes too late, so it is given back.
+    // The request has been refused by then, so a claim that comes too late is given back.
     const onLate = (late: unknown) => {
       if (String(late) === "claimed") void this.release(identity, owner).catch(() => {});
     };

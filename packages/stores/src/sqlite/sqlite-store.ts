@@ -42,7 +42,7 @@ const SWEEP_EVERY_MS = 30_000;
  * Give the store a database of its own: it sets `journal_mode = WAL` and `synchronous = FULL`.
  *
  * @param database - A `DatabaseSync` of `node:sqlite`, a `Database` of `better-sqlite3` or of `libsql`.
- * @throws ConfigError when it is none of these, or an option is wrong; StoreError when the file cannot be used
+ * @throws ConfigError when it is another object, or an option is wrong; StoreError when the file cannot be used
  */
 export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}): SqliteStore {
   const check = (issues: Parameters<typeof checkDatabase>[1]) => checkDatabase(database, issues);
