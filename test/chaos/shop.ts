@@ -15,6 +15,9 @@ export interface Span {
   toMs: number;
 }
 
+/** No store is away for as long as these starts take. */
+const MOST_STARTS = 20;
+
 /** One process of the seller, until it dies. */
 export interface Seller {
   readonly at: 0 | 1;
@@ -148,7 +151,19 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
     if (seller.killedMs !== undefined) return;
     seller.process.child.kill("SIGKILL");
     seller.killedMs = Date.now();
-    later(seller.process.ended.then(() => (isClosed ? undefined : start(seller.at))));
+    later(seller.process.ended.then(() => restart(seller.at)));
+  }
+
+  /** As a supervisor does: a process that cannot open its store, because it is away or locked, is started again. */
+  async function restart(at: 0 | 1): Promise<void> {
+    for (let tries = 1; !isClosed; tries++) {
+      try {
+        await start(at);
+        return;
+      } catch (error) {
+        if (tries === MOST_STARTS) throw error;
+      }
+    }
   }
 
   async function reached(id: number, seller: Seller): Promise<{ readonly result: unknown } | undefined> {
