@@ -59,7 +59,7 @@ const LONGEST_DELAY_SECONDS = 60;
 const LOOK_EVERY_MS = 4_000;
 
 /** Looking takes at most one part in so many of the time. */
-const LOOK_SHARE = 20;
+const LOOK_SHARE = 8;
 
 /** How many records are recovered at a time. */
 const CONCURRENCY = 8;
