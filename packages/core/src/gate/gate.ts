@@ -94,7 +94,7 @@ export interface GateDeps {
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
-  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop">;
+  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "isLost">;
   readonly inFlight: InFlight;
   readonly runs: Runs;
   readonly admissions: Admissions;
@@ -209,8 +209,9 @@ export class Gate {
 
     // 7. The claim: one request owns the payment. The others get what its record says.
     for (;;) {
+      const askedMs = now();
       const claimed = await store.claim({ ...paid.claim, leaseUntilMs: leases.ofRun(paid.claim) });
-      if (claimed.kind === "claimed") return await this.#serve(paid);
+      if (claimed.kind === "claimed") return await this.#serve(paid, askedMs);
       if (claimed.kind === "identifier_taken") {
         events.emit("denied", () => ({ ...factsOf(paid), by: "payment-identifier" }));
         return respond(identifierConflict());
@@ -227,13 +228,13 @@ export class Gate {
   }
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
-  async #serve(paid: PaidRequest): Promise<Decision> {
+  async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
     const { hooks, inFlight, leases, events } = this.#deps;
     const { claim, client, route } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
-    leases.hold(claim);
+    leases.hold(claim, claimedMs);
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
@@ -309,7 +310,7 @@ export class Gate {
     const { identity, owner } = paid.claim;
     const leaseUntilMs = leases.ofRun(paid.claim);
     const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner, leaseUntilMs });
-    if (!isOurs) {
+    if (!isOurs || (await leases.isLost(paid.claim))) {
       void leases.drop(paid.claim);
       return respond(inProgress(tokens.headersFor(identity)));
     }
@@ -358,7 +359,7 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, settler, tokens, admissions, events } = this.#deps;
+    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
@@ -374,6 +375,10 @@ export class Gate {
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
       return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+    }
+    if (await leases.isLost(claim)) {
+      void leases.drop(claim);
+      return respond(inProgress(tokens.headersFor(identity)));
     }
     events.emit("admitted", () => factsOf(paid));
     const about = { settleResponses: settled.extensionResponses };

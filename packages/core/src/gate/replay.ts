@@ -49,7 +49,7 @@ export interface ReplayDeps {
   readonly store: PaymentStore;
   /** Whether other processes may work on a payment. */
   readonly isShared: boolean;
-  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop">;
+  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop" | "isLost">;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
@@ -209,7 +209,7 @@ export class Replay {
         const proof = this.#proofFor(duplicate);
         decision = { kind: "respond", response: notSettled(paid.route, paid.occasion, settled, proof) };
       } else if (response === undefined) {
-        decision = this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
+        decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
       } else {
         decision = this.#replay(duplicate, response, settled.receipt);
       }
@@ -225,7 +225,7 @@ export class Replay {
     { identity, owner, receipt }: PaymentRecord,
     from: "owed" | "settled",
   ): Promise<Decision> {
-    const { store, runs, leases } = this.#deps;
+    const { store, runs, leases, now } = this.#deps;
     const paid = runOf(duplicate);
     const newOwner = paid.claim.owner;
     const waitSeconds = runs.secondsToWait(paid, await runs.othersOf(paid));
@@ -233,11 +233,13 @@ export class Replay {
       this.tell(paid, "pending");
       return { kind: "respond", response: tooManyPayments(waitSeconds) };
     }
+    const askedMs = now();
     const lease = leases.areRenewed ? { leaseUntilMs: leases.ofRun(paid.claim) } : {};
     const isOurs =
       receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner, ...lease }));
-    if (isOurs) leases.hold(paid.claim);
-    return isOurs ? this.#admit({ ...duplicate, paid }, receipt, { isOwed: true }) : this.#inProgress(duplicate);
+    if (!isOurs) return this.#inProgress(duplicate);
+    leases.hold(paid.claim, askedMs);
+    return this.#admit({ ...duplicate, paid }, receipt, { isOwed: true });
   }
 
   /**
@@ -279,9 +281,17 @@ export class Replay {
     return { kind: "respond", response: waitSeconds > 0 ? tooManyCopies(waitSeconds) : response };
   }
 
-  #admit(duplicate: Duplicate, receipt: SettlementResponse, { isOwed }: { readonly isOwed: boolean }): Decision {
-    const { admissions, events } = this.#deps;
+  async #admit(
+    duplicate: Duplicate,
+    receipt: SettlementResponse,
+    { isOwed }: { readonly isOwed: boolean },
+  ): Promise<Decision> {
+    const { admissions, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
+    if (await leases.isLost(paid.claim)) {
+      void leases.drop(paid.claim);
+      return this.#inProgress(duplicate);
+    }
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission: admissions.admitSettled(paid, receipt, { isOwed, isPayers }) };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PaymentState } from "../store/payment-store.js";
+import type { PaymentState, Transition } from "../store/payment-store.js";
 import { createProcesses, type ProcessesOptions } from "./processes.fixture.js";
 import {
   admissionOf,
@@ -35,6 +35,62 @@ function createTwo(options: ShopOptions = {}, given: ProcessesOptions = {}) {
   const world = createProcesses(given);
   return { ...world, first: world.open(options), second: world.open(options) };
 }
+
+describe("a process that was stopped for longer than its lease, before its handler ran", () => {
+  /** The first process stops when the store was asked for this change, and wakes when the second has served the payment. */
+  async function overtake(options: ShopOptions, stopsAt: (change: Transition) => boolean) {
+    const world = createProcesses();
+    const { transition } = world.store;
+    const first = world.open(options);
+    const second = world.open(options);
+    let isStopped = false;
+    world.store.transition = (change) => {
+      if (!isStopped && stopsAt(change)) {
+        isStopped = true;
+        first.stop();
+      }
+      return transition(change);
+    };
+    const overtaken = first.pay();
+    await settle();
+    expect(isStopped).toBe(true);
+    await world.passTime(NOTICED_MS);
+    const served = await second.pay();
+    return { ...world, first, second, overtaken, served };
+  }
+
+  test("runs no handler, and its client gets 409, when another process has served the payment", async () => {
+    const { first, overtaken, served, facilitator } = await overtake({}, ({ to }) => to === "serving");
+    await admissionOf(served).complete(HANDLED);
+    first.wake();
+    expect(responseOf(await overtaken).status).toBe(409);
+    expect(facilitator.count("settle")).toBe(1);
+  });
+
+  test("runs no prepaid handler when another process runs it", async () => {
+    const { first, overtaken, served, facilitator } = await overtake(BEFORE, ({ to }) => to === "settled");
+    prepaidOf(served).done();
+    first.wake();
+    expect(responseOf(await overtaken).status).toBe(409);
+    expect(facilitator.count("settle")).toBe(1);
+  });
+
+  test("runs its handler when no other process has asked meanwhile", async () => {
+    const world = createProcesses();
+    const { transition } = world.store;
+    const first = world.open();
+    world.store.transition = (change) => {
+      if (change.to === "serving") first.stop();
+      return transition(change);
+    };
+    const paying = first.pay();
+    await settle();
+    await world.passTime(NOTICED_MS);
+    first.wake();
+    await admissionOf(await paying).complete(HANDLED);
+    expect(world.facilitator.count("settle")).toBe(1);
+  });
+});
 
 describe("a call of the store that fails once", () => {
   test.each([

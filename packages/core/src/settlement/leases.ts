@@ -19,7 +19,7 @@ const RENEW_EVERY_MS = 2_500;
 
 /** What leases need. */
 export interface LeasesDeps {
-  readonly store: Pick<PaymentStore, "renew">;
+  readonly store: Pick<PaymentStore, "renew" | "find">;
   /** How long a settlement takes at most. The lease of a settlement in a store that cannot renew. */
   readonly settleMs: number;
   readonly logger: Logger;
@@ -27,10 +27,15 @@ export interface LeasesDeps {
   readonly timer: StartTimer;
 }
 
+/** A run whose lease is renewed, and when that lease ends if it is not renewed again. */
+interface Held extends Owned {
+  untilMs: number;
+}
+
 /** The leases of this process. One timer renews all of them, and runs only while there are any. */
 export class Leases {
   readonly #deps: LeasesDeps;
-  readonly #held = new Map<string, Owned>();
+  readonly #held = new Map<string, Held>();
   #isTimerRunning = false;
   #renewing: Promise<void> | undefined;
 
@@ -63,10 +68,14 @@ export class Leases {
     return this.#held.has(owner);
   }
 
-  /** Renews the lease of a run from now on. */
-  hold({ identity, owner }: Owned): void {
+  /**
+   * Renews the lease of a run from now on.
+   *
+   * @param sinceMs - When the store was asked for it. Default: now.
+   */
+  hold({ identity, owner }: Owned, sinceMs: number = this.#deps.now()): void {
     if (!this.areRenewed) return;
-    this.#held.set(owner, { identity, owner });
+    this.#held.set(owner, { identity, owner, untilMs: sinceMs + LEASE_MS });
     if (!this.#isTimerRunning) this.#startTimer();
   }
 
@@ -76,6 +85,19 @@ export class Leases {
    */
   async drop({ owner }: Pick<Owned, "owner">): Promise<void> {
     if (this.#held.delete(owner)) await this.#renewing;
+  }
+
+  /**
+   * Whether another run may have taken the place of this one, because its process was stopped for longer than its lease. Asked before
+   * a handler runs. It asks the store only after such a time, and rejects if the store fails then.
+   */
+  async isLost({ identity, owner }: Owned): Promise<boolean> {
+    const { store, now } = this.#deps;
+    const untilMs = this.#held.get(owner)?.untilMs ?? 0;
+    if (store.renew === undefined || now() < untilMs) return false;
+    // First, so that a run that is still the owner stays it.
+    await store.renew([{ identity, owner }], now() + LEASE_MS);
+    return (await store.find(identity))?.owner !== owner;
   }
 
   #startTimer(): void {
@@ -97,8 +119,11 @@ export class Leases {
 
   async #renew(): Promise<void> {
     const { store, now, logger } = this.#deps;
+    const held = [...this.#held.values()];
+    const untilMs = now() + LEASE_MS;
     try {
-      await store.renew?.([...this.#held.values()], now() + LEASE_MS);
+      await store.renew?.(held, untilMs);
+      for (const one of held) one.untilMs = untilMs;
     } catch {
       logger.warn("leases_not_renewed", { error: "the store failed" });
     }
