@@ -46,7 +46,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
     ...{ store, schemes: [scheme], logger, now, timer: () => () => {} },
     events: createPaymentEvents(logger, now),
     inFlight: { find: () => undefined, end: () => {} },
-    leases: new Leases({ store: {}, settleMs: 60_000, logger, now, timer: () => () => {} }),
+    leases: new Leases({ store: { find: () => undefined }, settleMs: 60_000, logger, now, timer: () => () => {} }),
     settler: {
       async settle(payment) {
         settled.push(payment);
