@@ -43,7 +43,7 @@ const PROCESSES = [1, 2, 4];
 /** Divisible among the processes. */
 const CONNECTIONS = 32;
 /** More than one machine serves with a store. */
-const PAYMENTS_PER_SECOND = 3_000;
+const PAYMENTS_PER_SECOND = 8_000;
 /** Away from the seller. A real facilitator is farther. */
 const FACILITATOR_MS = 5;
 
