@@ -37,8 +37,8 @@ export default defineConfig({
       { extends: true, test: { name: "alone", include: alone } },
     ],
     reporters: results === undefined ? ["default"] : ["default", ["json", { outputFile: results }]],
-    // On two cores vitest would take one. Many tests wait for processes and timers, so four are faster than two.
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    // On two cores vitest would take one. Many tests wait for processes and timers, so three are faster than two.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     // No retries: a test that fails once has found something.
     retry: 0,
     testTimeout: 20_000,
