@@ -88,7 +88,7 @@ export interface SignedPermit {
 
 /** Carries out approvals that payers have signed as transactions. */
 export interface ApprovalChain {
-  /** Why the approval cannot be carried out now, for a log; `undefined` when it can. */
+  /** Why the approval cannot be carried out now, for a log; `undefined` when it can. Resolves after the payer's approvals under way. */
   findFault(approval: ApprovalTransaction): Promise<string | undefined>;
   /** Tries the approval and then the transfer of `amount`, without sending anything. */
   simulate(signed: SignedPermit, approval: ApprovalTransaction, amount: bigint): Promise<Simulation>;

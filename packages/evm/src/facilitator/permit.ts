@@ -100,6 +100,15 @@ export class PermitPayment implements DeskPayment {
       this.#chain.allowanceOf(token, from),
     ]);
     if (balance < this.amount) return refuse("insufficient_funds", "the payer has less than the amount");
+    const refusal = await this.#tryAllowance(allowance, now);
+    if (refusal === undefined || allowance >= this.amount || this.#signed.approvalTransaction === undefined)
+      return refusal;
+    // The same approval may have been carried out for another payment meanwhile.
+    const latest = await this.#chain.allowanceOf(token, from);
+    return latest < this.amount ? refusal : this.#tryAllowance(latest, now);
+  }
+
+  async #tryAllowance(allowance: bigint, now: bigint): Promise<Refusal | undefined> {
     const lacking = await this.#chooseAllowance(allowance, now);
     if (lacking !== undefined) return lacking;
     const trial = await this.#simulate();

@@ -63,7 +63,10 @@ class RpcApprovals implements ApprovalChain {
     if (assets !== undefined && !assets.has(approval.token)) return "this token is not sponsored";
     if (!(await isSignedByPayer(approval))) return "it is not signed by the payer";
     const state = await this.#parts.ask((client) => askState(client, approval));
-    return findStateFault(approval, state) ?? this.#findGrantFault(approval, state);
+    const fault = findStateFault(approval, state) ?? this.#findGrantFault(approval, state);
+    // An approval of the payer that is under way may be the reason. The caller looks at the allowance afterwards.
+    if (fault !== undefined) await this.#turns.get(approval.from);
+    return fault;
   }
 
   simulate(signed: SignedPermit, approval: ApprovalTransaction, amount: bigint): Promise<Simulation> {
