@@ -20,7 +20,7 @@ import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import { SignatureChecks } from "./gate/check-payment.js";
-import { Deliveries } from "./gate/delivery.js";
+import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { createRetryTokens } from "./gate/proof.js";
@@ -48,7 +48,6 @@ import { OpenStore } from "./settlement/open-store.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
 import { isMemoryStore } from "./store/memory-store.js";
-import { PendingWrites } from "./store/pending-writes.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
 
 /**

@@ -13,10 +13,28 @@ import type { StartTimer } from "../options.js";
 import type { Leases } from "../settlement/leases.js";
 import { changeSurely } from "../settlement/settle.js";
 import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
-import type { PendingWrites } from "../store/pending-writes.js";
 
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
 const READABLE_MS = 3_000;
+
+/**
+ * Writes to the store that no client waits for. A seller that stops its process waits for them: a response that was delivered,
+ * but whose record does not say so, could be fetched again.
+ */
+export class PendingWrites {
+  readonly #writes = new Set<Promise<unknown>>();
+
+  /** Adds a write. It must not reject. */
+  add(write: Promise<unknown>): void {
+    this.#writes.add(write);
+    void write.then(() => this.#writes.delete(write));
+  }
+
+  /** Resolves when no write is under way. Never rejects. */
+  async finished(): Promise<void> {
+    while (this.#writes.size > 0) await Promise.all(this.#writes);
+  }
+}
 
 /** What deliveries need. */
 export interface DeliveriesDeps {

@@ -376,10 +376,7 @@ export class Gate {
     if (settled.kind !== "settled") {
       return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
     }
-    if (await leases.isLost(claim)) {
-      void leases.drop(claim);
-      return respond(inProgress(tokens.headersFor(identity)));
-    }
+    if (await leases.isLost(claim)) return respond(inProgress(tokens.headersFor(identity)));
     events.emit("admitted", () => factsOf(paid));
     const about = { settleResponses: settled.extensionResponses };
     return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };

@@ -288,10 +288,7 @@ export class Replay {
   ): Promise<Decision> {
     const { admissions, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
-    if (await leases.isLost(paid.claim)) {
-      void leases.drop(paid.claim);
-      return this.#inProgress(duplicate);
-    }
+    if (await leases.isLost(paid.claim)) return this.#inProgress(duplicate);
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission: admissions.admitSettled(paid, receipt, { isOwed, isPayers }) };

@@ -15,7 +15,7 @@ import type { RpcNode } from "../http/rpc-node.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { SharedRun, SharedRuns } from "../store/payment-store.js";
-import type { PendingWrites } from "../store/pending-writes.js";
+import type { PendingWrites } from "./delivery.js";
 import type { PaidRequest } from "./paid-request.js";
 import { SharedEntry } from "./shared-run.js";
 

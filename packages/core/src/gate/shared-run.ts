@@ -8,7 +8,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../events/logger.js";
 import type { SharedRun, SharedRuns } from "../store/payment-store.js";
-import type { PendingWrites } from "../store/pending-writes.js";
+import type { PendingWrites } from "./delivery.js";
 
 /** What sharing a run needs. */
 export interface SharedEntryDeps {

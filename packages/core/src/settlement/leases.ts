@@ -89,7 +89,7 @@ export class Leases {
 
   /**
    * Whether another run may have taken the place of this one, because its process was stopped for longer than its lease. Asked before
-   * a handler runs. It asks the store only after such a time, and rejects if the store fails then.
+   * a handler runs. It asks the store only after such a time, and rejects if the store fails then. The lease of a lost run is dropped.
    */
   async isLost({ identity, owner }: Owned): Promise<boolean> {
     const { store, now } = this.#deps;
@@ -97,7 +97,9 @@ export class Leases {
     if (store.renew === undefined || now() < untilMs) return false;
     // First, so that a run that is still the owner stays it.
     await store.renew([{ identity, owner }], now() + LEASE_MS);
-    return (await store.find(identity))?.owner !== owner;
+    const isLost = (await store.find(identity))?.owner !== owner;
+    if (isLost) void this.drop({ owner });
+    return isLost;
   }
 
   #startTimer(): void {
