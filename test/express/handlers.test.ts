@@ -648,6 +648,50 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(shop.facilitator.settled).toEqual([DOLLAR, DOLLAR]);
   });
 
+  test.each<[what: string, path: string, route: string, routes: RoutesConfig, build: Row[3]]>([
+    [
+      "that neither of two keys with different prices names",
+      "/other",
+      "GET /weather",
+      { "GET /weather": PRICED, "GET /news": DEAR },
+      (app, { run }, table) => app.use(table).get(["/weather", "/news", "/other"], run),
+    ],
+    [
+      "for which it has paid another price",
+      "/news",
+      "GET /weather",
+      { "GET /weather": PRICED, "GET /news": DEAR },
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/news", "/weather")))
+          .get("/weather", run)
+          .get("/news", other),
+    ],
+    [
+      "for which it has paid the table instead of the route",
+      "/news",
+      "payments.charge",
+      { "GET /news": DEAR },
+      (app, { run, other, payments }, table) =>
+        app
+          .use(table)
+          .use(rewriting((url) => url.replace("/news", "/weather")))
+          .get("/weather", payments.charge(PRICED), run)
+          .get("/news", other),
+    ],
+  ])("tells the seller once of requests %s", async (_what, path, named, routes, build) => {
+    let report: Payments["report"] | undefined;
+    const { shop, runs } = await open(express, (app, tools) => {
+      build(app, tools, tools.payments.routes(routes));
+      report = () => tools.payments.report();
+    });
+    for (const query of ["", "?again"]) expect((await shop.pay({ path: `${path}${query}` })).status).toBe(404);
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+    const found = report?.().findings.filter(({ code }) => code === "FAREBOX_REQUEST_UNNAMED");
+    expect(found?.map(({ route }) => route)).toEqual([named]);
+  });
+
   test("is not bought by a cheap path that middleware rewrites to a dear one", async () => {
     const { shop, runs } = await open(express, (app, { run, other, payments }) => {
       app.use(payments.routes({ "GET /cheap": PRICED, "GET /dear": DEAR }));

@@ -25,7 +25,7 @@ import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
-import { type GateResponse, unnamedRequest } from "./gate/responses.js";
+import type { GateResponse } from "./gate/responses.js";
 import { Runs } from "./gate/runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
@@ -320,7 +320,7 @@ function createEngine(parts: Parts): {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));
       const routeGate: RouteGate = {
         decide: (request, locate) => gate.decideAt(route, request, locate),
-        refusal: unnamedRequest,
+        refusal: () => gate.refuseAt(route),
         prices: () => !route.isFree,
         offers: reportOffers(route),
       };

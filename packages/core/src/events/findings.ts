@@ -31,7 +31,8 @@ export type FindingCode =
   | "FAREBOX_EXAMPLE_MISSING"
   | "FAREBOX_LISTING_REJECTED"
   | "FAREBOX_BODY_NOT_PARSED"
-  | "FAREBOX_BODY_NOT_KEPT";
+  | "FAREBOX_BODY_NOT_KEPT"
+  | "FAREBOX_REQUEST_UNNAMED";
 
 /** The codes whose remedy is always the same. */
 export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
@@ -132,6 +133,15 @@ export function bodyNotKeptFinding(route: string): Finding {
     "FAREBOX_BODY_NOT_KEPT",
     route,
     "A paid request got 400, because middleware had read its body and left too little of it to bind the payment to",
+  );
+}
+
+/** The handler of a route was reached in a way that is not for sale. */
+export function unnamedRequestFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_REQUEST_UNNAMED",
+    route,
+    "A request reached its handler by a method or path that none of the handler's keys names, or after it had paid another price; it got 404 and was not charged",
   );
 }
 
@@ -236,5 +246,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",
   FAREBOX_BODY_NOT_KEPT:
     "Mount the parser of such bodies (multer, say) behind the payments, or have it keep the bytes in req.rawBody",
+  FAREBOX_REQUEST_UNNAMED:
+    "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

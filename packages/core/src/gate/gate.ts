@@ -22,6 +22,7 @@ import {
   foreignHostFinding,
   notHttpsFinding,
   proxyFinding,
+  unnamedRequestFinding,
 } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
@@ -40,7 +41,7 @@ import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from ".
 import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
-import type { Coverage, ResolvedTable } from "../route/resolved-table.js";
+import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";
 import type { Listings } from "../settlement/listings.js";
 import type { OpenStore } from "../settlement/open-store.js";
@@ -78,6 +79,7 @@ import {
   unboundBody,
   uncheckedInput,
   undecided,
+  unnamedRequest,
   unreachable,
 } from "./responses.js";
 import { Run, type Runs } from "./runs.js";
@@ -128,17 +130,19 @@ export class Gate {
 
   /** Finds the key of a table that prices a request in front of the routes. */
   inFront(table: ResolvedTable<PricedRoute>, request: GateRequest): Verdict {
-    return this.#judge(table.inFront(request), request);
+    return toVerdict(table.inFront(request), request, this);
   }
 
   /** Finds the key of a table that prices a request at a handler. */
   atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
     const query = { ...where, method: request.method, fullPath: fullPathOf(request) };
-    return this.#judge(table.atHandler(handler, query), request);
+    return toVerdict(table.atHandler(handler, query), request, this);
   }
 
-  #judge(coverage: Coverage<PricedRoute>, request: GateRequest): Verdict {
-    return toVerdict(coverage, request, (price, locate) => this.decideAt(price, request, locate));
+  /** Refuses a request at a route's handler that none of the handler's keys names, or that has paid another price. */
+  refuseAt(route: PricedRoute): GateResponse {
+    this.#deps.findings.add(unnamedRequestFinding(route.key));
+    return unnamedRequest();
   }
 
   /** Decides a request at one route, which the framework has matched by itself. */

@@ -8,7 +8,7 @@ import { type Place, placeOf } from "../pricing/resource.js";
 import type { GateRequest } from "../route/request.js";
 import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
 import type { Decision } from "./admission.js";
-import { ambiguousPath, type GateResponse, unnamedRequest } from "./responses.js";
+import { ambiguousPath, type GateResponse } from "./responses.js";
 
 /** Whether a request is priced, and what decides it. */
 export type Verdict =
@@ -38,15 +38,19 @@ const PREFLIGHT: Verdict = Object.freeze({ kind: "preflight" });
 /** Of a request that reached a handler by a path that its key does not have. */
 const NOWHERE: Place = Object.freeze({ routeTemplate: undefined, pathParams: Object.freeze({}) });
 
-/** @param decide - Decides the request at a price. Called when the verdict is carried out. */
-export function toVerdict(
-  coverage: Coverage<PricedRoute>,
-  request: GateRequest,
-  decide: (price: PricedRoute, locate: () => Place) => Decision | Promise<Decision>,
-): Verdict {
-  const priced = (price: PricedRoute, locate: () => Place): Verdict => {
-    return { kind: "priced", price, decide: () => decide(price, locate), refusal: unnamedRequest };
-  };
+/** What carries a verdict out. */
+interface Judge {
+  decideAt(price: PricedRoute, request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
+  refuseAt(price: PricedRoute): GateResponse;
+}
+
+export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest, judge: Judge): Verdict {
+  const priced = (price: PricedRoute, locate: () => Place): Verdict => ({
+    kind: "priced",
+    price,
+    decide: () => judge.decideAt(price, request, locate),
+    refusal: () => judge.refuseAt(price),
+  });
   switch (coverage.kind) {
     case "free":
       return FREE;
@@ -55,7 +59,7 @@ export function toVerdict(
     case "preflight":
       return PREFLIGHT;
     case "unnamed":
-      return { kind: "refused", response: unnamedRequest() };
+      return { kind: "refused", response: judge.refuseAt(coverage.entry.value) };
     case "bound":
       return priced(coverage.entry.value, () => NOWHERE);
     case "priced": {

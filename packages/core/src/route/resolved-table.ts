@@ -26,13 +26,12 @@ export type Coverage<T> =
   | { readonly kind: "ambiguous" }
   /** OPTIONS, which no key names. */
   | { readonly kind: "preflight" }
-  /** Keys with different prices price the handler, and none of them names the request. */
-  | { readonly kind: "unnamed" };
+  /** Keys with different prices price the handler, and none of them names the request. `entry` is the first of them. */
+  | { readonly kind: "unnamed"; readonly entry: RouteEntry<T> };
 
 const FREE = Object.freeze({ kind: "free" });
 const AMBIGUOUS = Object.freeze({ kind: "ambiguous" });
 const PREFLIGHT = Object.freeze({ kind: "preflight" });
-const UNNAMED = Object.freeze({ kind: "unnamed" });
 
 /** A request at a handler. */
 export interface HandlerQuery {
@@ -247,7 +246,8 @@ function priceOf<T extends Priceable>(entries: readonly RouteEntry<T>[], method:
   if (method === "OPTIONS" && named.length === 0 && entries.length > 0) return PREFLIGHT;
   const [first, ...others] = named.length > 0 ? named : entries;
   if (first === undefined) return FREE;
-  return others.every(({ value }) => value.priceId === first.value.priceId) ? { kind: "bound", entry: first } : UNNAMED;
+  const isOnePrice = others.every(({ value }) => value.priceId === first.value.priceId);
+  return { kind: isOnePrice ? "bound" : "unnamed", entry: first };
 }
 
 function isPriced({ kind }: Coverage<unknown>): boolean {
