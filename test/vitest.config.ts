@@ -41,7 +41,8 @@ export default defineConfig({
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // No retries: a test that fails once has found something.
     retry: 0,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Long enough for a busy machine: a test that takes longer hangs.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

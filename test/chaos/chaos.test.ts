@@ -46,13 +46,15 @@ function isWanted(library: Library): boolean {
   return (process.env["FAREBOX_CHAOS_STORE"] ?? library) === library;
 }
 
-describe.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
+// The short run mostly waits for leases to end.
+const describeEach = isShort ? describe.concurrent : describe;
+
+describeEach.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
   const problem = problemOf(library);
   if (problem !== undefined) process.stderr.write(`${problem}\n`);
   test.skipIf(problem !== undefined)(
     "a payment is run, charged and delivered once, however processes and servers die",
-    // The short run mostly waits for leases to end.
-    { timeout: 60_000 + (SEQUENCES / SHOPS + 1) * SEQUENCE_MS, concurrent: isShort },
+    { timeout: 60_000 + (SEQUENCES / SHOPS + 1) * SEQUENCE_MS },
     async () => {
       console.log(`chaos with ${library}: ${SEQUENCES} sequences, FAREBOX_SEED=${SEED}`);
       const draw = isShort ? (seed: number) => shortened(drawSequence(seed)) : drawSequence;

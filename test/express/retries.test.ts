@@ -339,6 +339,7 @@ describe.each(VERSIONS)("on %s, copies of one response", (_, express) => {
     let respond = () => {};
     let waiting = 0;
     const { shop } = await openCounting(express, {
+      options: { copyWaitMs: 60_000 },
       before: [(req, _res, next) => next(void (req.headers["payment-signature"] !== undefined && ++waiting))],
       handler: (_req, res) => {
         respond = () => void res.send(LARGE);

@@ -18,6 +18,9 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importsOf, walk } from "./imports.mjs";
 
+/** The workspace that this script is a part of. */
+export const WORKSPACE = join(dirname(fileURLToPath(import.meta.url)), "../..");
+
 /** Who may import whom among the packages. */
 const PACKAGES = {
   core: [],
@@ -101,152 +104,178 @@ const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/[^/]+)(\/|$)/;
 const VAGUE_NAMES = new Set(["utils", "util", "helpers", "common", "shared", "misc"]);
 const TEST_FILE = /\.(test|test-d|fixture|bench)\.ts$/;
 
-const root = resolve(process.argv[2] ?? join(dirname(fileURLToPath(import.meta.url)), "../.."));
-const findings = [];
-const report = (file, text) => findings.push(`${relative(root, file)}: ${text}`);
+/** Checks a workspace. Returns what is wrong with it, in sentences, and how much was looked at. */
+export function checkLayers(root) {
+  return new LayerCheck(root).run();
+}
 
-const { files, entries } = readPackages();
-const graph = new Map(files.filter((file) => !TEST_FILE.test(file)).map((file) => [file, readEdges(file)]));
-checkDeepImportsOfTests();
-checkPackageLayers();
-checkCoreLayers();
-checkCycles();
-checkChainFree();
-checkFolderNames();
-finish();
+/** One look at a workspace. */
+class LayerCheck {
+  #root;
+  #findings = [];
+  #files;
+  #entries;
+  #graph;
 
-/** Source files of all packages, and the source file behind each public entry such as `@farebox/evm/facilitator`. */
-function readPackages() {
-  const all = { files: [], entries: new Map() };
-  for (const name of readdirSync(join(root, "packages"))) {
-    const folder = join(root, "packages", name);
-    if (!existsSync(join(folder, "package.json"))) continue;
-    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    for (const [subpath, target] of Object.entries(manifest.exports)) {
-      const source = target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts");
-      all.entries.set(manifest.name + subpath.slice(1), join(folder, source));
-    }
-    all.files.push(...walk(join(folder, "src")).files.filter((file) => file.endsWith(".ts")));
+  constructor(root) {
+    this.#root = root;
+    const { files, entries } = this.#readPackages();
+    this.#files = files;
+    this.#entries = entries;
+    const sources = files.filter((file) => !TEST_FILE.test(file));
+    this.#graph = new Map(sources.map((file) => [file, this.#readEdges(file)]));
   }
-  return all;
-}
 
-/** Where each import of a file leads: to a file of ours (`file`), or out of the workspace (`library`). */
-function readEdges(file) {
-  const edges = importsOf(file).flatMap(({ name }) => edgeTo(name, file) ?? []);
-  return edges.filter((edge) => edge.file === undefined || staysInside(file, edge.file) || isEntry(edge.file));
-}
-
-function edgeTo(name, file) {
-  if (name === undefined) return void report(file, "imports a computed name, which cannot be checked");
-  if (name.startsWith(".")) return { file: resolve(dirname(file), name).replace(/\.js$/, ".ts") };
-  if (entries.has(name)) return { file: entries.get(name) };
-  if (!/^@farebox\//.test(name)) return { library: name };
-  return void report(file, `reaches into ${name}, which that package does not export`);
-}
-
-function isEntry(file) {
-  return [...entries.values()].includes(file);
-}
-
-function staysInside(from, to) {
-  if (packageOf(from) === packageOf(to)) return true;
-  if (!isEntry(to)) report(from, `reaches into ${relative(root, to)} by a path`);
-  return false;
-}
-
-function packageOf(file) {
-  return relative(join(root, "packages"), file).split(sep)[0];
-}
-
-/** Tests may import what they like of their own package, but no other package's files either. */
-function checkDeepImportsOfTests() {
-  for (const file of files.filter((name) => TEST_FILE.test(name))) readEdges(file);
-}
-
-function checkPackageLayers() {
-  for (const { from, to } of links()) {
-    const [inner, outer] = [packageOf(to), packageOf(from)];
-    if (inner !== outer && !PACKAGES[outer]?.includes(inner)) {
-      report(from, `package ${outer} may not import package ${inner}`);
-    }
+  run() {
+    this.#checkDeepImportsOfTests();
+    this.#checkPackageLayers();
+    this.#checkCoreLayers();
+    this.#checkCycles();
+    this.#checkChainFree();
+    this.#checkFolderNames();
+    return { findings: [...new Set(this.#findings)], files: this.#graph.size, entries: this.#entries.size };
   }
-}
 
-function checkCoreLayers() {
-  for (const { from, to } of links()) {
-    if (packageOf(from) !== "core" || packageOf(to) !== "core") continue;
-    const [inner, outer] = [layerOf(to), layerOf(from)];
-    if (inner !== outer && !CORE[outer]?.includes(inner)) report(from, `${outer} may not import ${inner}`);
+  #report(file, text) {
+    this.#findings.push(`${relative(this.#root, file)}: ${text}`);
   }
-}
 
-/** Every import of one of our files by another. */
-function links() {
-  return [...graph].flatMap(([from, edges]) =>
-    edges.filter((edge) => edge.file !== undefined).map((edge) => ({ from, to: edge.file })),
-  );
-}
-
-/** The folder below `src`, or the bare name of a file that lies directly in it. */
-function layerOf(file) {
-  const [, , first] = relative(join(root, "packages"), file).split(sep);
-  return first.replace(/\.ts$/, "");
-}
-
-/** Depth first; a file met again while it is still open closes a circle. */
-function checkCycles() {
-  const state = new Map();
-  const visit = (file, path) => {
-    if (state.get(file) === "done") return;
-    if (state.get(file) === "open") {
-      const circle = [...path.slice(path.indexOf(file)), file].map((name) => relative(root, name));
-      report(file, `imports itself in a circle: ${circle.join(" -> ")}`);
-      return;
+  /** Source files of all packages, and the source file behind each public entry such as `@farebox/evm/facilitator`. */
+  #readPackages() {
+    const all = { files: [], entries: new Map() };
+    for (const name of readdirSync(join(this.#root, "packages"))) {
+      const folder = join(this.#root, "packages", name);
+      if (!existsSync(join(folder, "package.json"))) continue;
+      const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      for (const [subpath, target] of Object.entries(manifest.exports)) {
+        const source = target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts");
+        all.entries.set(manifest.name + subpath.slice(1), join(folder, source));
+      }
+      all.files.push(...walk(join(folder, "src")).files.filter((file) => file.endsWith(".ts")));
     }
-    state.set(file, "open");
-    for (const edge of graph.get(file) ?? []) if (edge.file !== undefined) visit(edge.file, [...path, file]);
-    state.set(file, "done");
-  };
-  for (const file of graph.keys()) visit(file, []);
-}
+    return all;
+  }
 
-function checkChainFree() {
-  for (const name of CHAIN_FREE) {
-    const start = entries.get(name);
-    if (start === undefined) {
-      findings.push(`${name}: has no main entry`);
-      continue;
-    }
-    for (const { library, path } of librariesReachedFrom(start)) {
-      if (CHAIN_LIBRARY.test(library)) report(start, `${name} reaches ${library} through ${path.join(" -> ")}`);
+  /** Where each import of a file leads: to a file of ours (`file`), or out of the workspace (`library`). */
+  #readEdges(file) {
+    const edges = importsOf(file).flatMap(({ name }) => this.#edgeTo(name, file) ?? []);
+    return edges.filter(
+      (edge) => edge.file === undefined || this.#staysInside(file, edge.file) || this.#isEntry(edge.file),
+    );
+  }
+
+  #edgeTo(name, file) {
+    if (name === undefined) return void this.#report(file, "imports a computed name, which cannot be checked");
+    if (name.startsWith(".")) return { file: resolve(dirname(file), name).replace(/\.js$/, ".ts") };
+    if (this.#entries.has(name)) return { file: this.#entries.get(name) };
+    if (!/^@farebox\//.test(name)) return { library: name };
+    return void this.#report(file, `reaches into ${name}, which that package does not export`);
+  }
+
+  #isEntry(file) {
+    return [...this.#entries.values()].includes(file);
+  }
+
+  #staysInside(from, to) {
+    if (this.#packageOf(from) === this.#packageOf(to)) return true;
+    if (!this.#isEntry(to)) this.#report(from, `reaches into ${relative(this.#root, to)} by a path`);
+    return false;
+  }
+
+  #packageOf(file) {
+    return relative(join(this.#root, "packages"), file).split(sep)[0];
+  }
+
+  /** Tests may import what they like of their own package, but no other package's files either. */
+  #checkDeepImportsOfTests() {
+    for (const file of this.#files.filter((name) => TEST_FILE.test(name))) this.#readEdges(file);
+  }
+
+  #checkPackageLayers() {
+    for (const { from, to } of this.#links()) {
+      const [inner, outer] = [this.#packageOf(to), this.#packageOf(from)];
+      if (inner !== outer && !PACKAGES[outer]?.includes(inner)) {
+        this.#report(from, `package ${outer} may not import package ${inner}`);
+      }
     }
   }
-}
 
-function librariesReachedFrom(start) {
-  const paths = new Map([[start, [relative(root, start)]]]);
-  const reached = [];
-  for (const [file, path] of paths) {
-    const edges = graph.get(file) ?? [];
-    reached.push(...edges.filter((edge) => edge.library !== undefined).map(({ library }) => ({ library, path })));
-    for (const edge of edges) {
-      if (edge.file === undefined || paths.has(edge.file)) continue;
-      paths.set(edge.file, [...path, relative(root, edge.file)]);
+  #checkCoreLayers() {
+    for (const { from, to } of this.#links()) {
+      if (this.#packageOf(from) !== "core" || this.#packageOf(to) !== "core") continue;
+      const [inner, outer] = [this.#layerOf(to), this.#layerOf(from)];
+      if (inner !== outer && !CORE[outer]?.includes(inner)) this.#report(from, `${outer} may not import ${inner}`);
     }
   }
-  return reached;
-}
 
-function checkFolderNames() {
-  const tops = ["packages", "examples", "test", "docs"].map((name) => join(root, name)).filter(existsSync);
-  for (const path of tops.flatMap((top) => walk(top).folders)) {
-    if (VAGUE_NAMES.has(basename(path))) report(path, "this name says nothing about what the folder holds");
+  /** Every import of one of our files by another. */
+  #links() {
+    return [...this.#graph].flatMap(([from, edges]) =>
+      edges.filter((edge) => edge.file !== undefined).map((edge) => ({ from, to: edge.file })),
+    );
+  }
+
+  /** The folder below `src`, or the bare name of a file that lies directly in it. */
+  #layerOf(file) {
+    const [, , first] = relative(join(this.#root, "packages"), file).split(sep);
+    return first.replace(/\.ts$/, "");
+  }
+
+  /** Depth first; a file met again while it is still open closes a circle. */
+  #checkCycles() {
+    const state = new Map();
+    const visit = (file, path) => {
+      if (state.get(file) === "done") return;
+      if (state.get(file) === "open") {
+        const circle = [...path.slice(path.indexOf(file)), file].map((name) => relative(this.#root, name));
+        this.#report(file, `imports itself in a circle: ${circle.join(" -> ")}`);
+        return;
+      }
+      state.set(file, "open");
+      for (const edge of this.#graph.get(file) ?? []) if (edge.file !== undefined) visit(edge.file, [...path, file]);
+      state.set(file, "done");
+    };
+    for (const file of this.#graph.keys()) visit(file, []);
+  }
+
+  #checkChainFree() {
+    for (const name of CHAIN_FREE) {
+      const start = this.#entries.get(name);
+      if (start === undefined) {
+        this.#findings.push(`${name}: has no main entry`);
+        continue;
+      }
+      for (const { library, path } of this.#librariesReachedFrom(start)) {
+        if (CHAIN_LIBRARY.test(library)) this.#report(start, `${name} reaches ${library} through ${path.join(" -> ")}`);
+      }
+    }
+  }
+
+  #librariesReachedFrom(start) {
+    const paths = new Map([[start, [relative(this.#root, start)]]]);
+    const reached = [];
+    for (const [file, path] of paths) {
+      const edges = this.#graph.get(file) ?? [];
+      reached.push(...edges.filter((edge) => edge.library !== undefined).map(({ library }) => ({ library, path })));
+      for (const edge of edges) {
+        if (edge.file === undefined || paths.has(edge.file)) continue;
+        paths.set(edge.file, [...path, relative(this.#root, edge.file)]);
+      }
+    }
+    return reached;
+  }
+
+  #checkFolderNames() {
+    const tops = ["packages", "examples", "test", "docs"].map((name) => join(this.#root, name)).filter(existsSync);
+    for (const path of tops.flatMap((top) => walk(top).folders)) {
+      if (VAGUE_NAMES.has(basename(path))) this.#report(path, "this name says nothing about what the folder holds");
+    }
   }
 }
 
-function finish() {
-  for (const finding of new Set(findings)) console.error(finding);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { findings, files, entries } = checkLayers(resolve(process.argv[2] ?? WORKSPACE));
+  for (const finding of findings) console.error(finding);
   if (findings.length > 0) process.exit(1);
-  console.log(`layers: ${graph.size} files, ${entries.size} entries, all imports point inwards`);
+  console.log(`layers: ${files} files, ${entries} entries, all imports point inwards`);
 }
