@@ -56,7 +56,7 @@ export function renderStoreBenchmarks(measured: MeasuredStores): string {
     "## One paid request at a time",
     "",
     "Milliseconds for the whole request, on one connection, with a facilitator 5 ms away in another process. The request waits for",
-    "four calls of the store. The seller has one core; load, facilitator and the store's server have the other.",
+    "three calls of the store. The seller has one core; load, facilitator and the store's server have the other.",
     "",
     ...table(
       ["store", "payments on record", "in memory", "with the store", "added"],

@@ -28,7 +28,7 @@ const WITHIN_MS = isShort ? 2 * NOTICED_WITHIN_MS : NOTICED_WITHIN_MS;
 
 /** Played in the short run, beside a random one. */
 const SHORT: readonly string[] = [
-  "a death after serving to settling, on /after",
+  "a death after claimed to settling, on /after",
   "a death after settle, on /large",
   "a death after settling to settled, on /before",
 ];

@@ -9,9 +9,7 @@ import fc from "fast-check";
 const CALLS = [
   "claim",
   "find",
-  "claimed to serving",
   "claimed to settling",
-  "serving to settling",
   "settling to settled",
   "settling to settling",
   "settling to unknown",
@@ -30,8 +28,6 @@ const CALLS = [
 /** Those that nearly every payment has are drawn more often. */
 const USUAL: readonly (typeof CALLS)[number][] = [
   "claim",
-  "claimed to serving",
-  "serving to settling",
   "claimed to settling",
   "settling to settled",
   "settled to settled",
@@ -134,9 +130,8 @@ function leadingTo(call: (typeof CALLS)[number]): readonly FaultPlan[] {
 }
 
 function isMadeFor(route: PaymentPlan["route"], call: (typeof CALLS)[number]): boolean {
-  if (route === "before")
-    return !["claimed to serving", "serving to settling", "put", "remove", "verify"].includes(call);
-  return call !== "claimed to settling" && (route === "large" || call !== "owed to settled");
+  if (route === "before") return !["put", "remove", "verify"].includes(call);
+  return route === "large" || call !== "owed to settled";
 }
 
 /** A death at each call of one payment, by name. */

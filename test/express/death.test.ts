@@ -94,7 +94,6 @@ type Case = readonly [when: string, settle: "after" | "before", dies: Moment, ru
 
 const CASES: readonly Case[] = [
   ["after the claim", "after", asks("claim"), ["second"]],
-  ["before the handler", "after", changes("serving"), ["second"]],
   ["in the handler", "after", asks("run"), ["first", "second"]],
   ["before the settlement", "after", changes("settling"), ["first"]],
   ["after the settlement, before the delivery", "after", changes("settled"), ["first"]],

@@ -13,7 +13,7 @@ describe("the lease of a paid call", () => {
     const shop = await openShop({ options });
     expect(textOf(await shop.buy())).toBe("any 1");
     expect(await ended).not.toHaveProperty("answer");
-    expect(seen).toEqual(["serving lease", "settling lease response", "settled lease response", "settled"]);
+    expect(seen).toEqual(["settling lease response", "settled lease response", "settled"]);
   });
 
   test("the lease of a call that is settled before its handler ends when the result is sent", async () => {

@@ -103,7 +103,7 @@ async function demandRejections(store: PaymentStore, message: RegExp): Promise<v
   const calls = [
     () => store.claim(claimOf("hangs")),
     () => store.find("hangs"),
-    () => store.transition({ identity: "kept", from: "claimed", to: "serving", owner: "nobody" }),
+    () => store.transition({ identity: "kept", from: "claimed", to: "settling", owner: "nobody" }),
     () => store.keep!("name", "value"),
     () => store.ready!(),
   ];

@@ -166,7 +166,7 @@ async function checkNothingIsLeft(shop: Shop): Promise<readonly string[]> {
       ["settled", "rejected"].includes(state) ||
       (state === "owed" && shop.plan.settle === "before" && isFailed(runsOf(shop, payment)[0])) ||
       (state === "owed" && shop.plan.settle === "after" && isAbandoned(runsOf(shop, payment))) ||
-      (["claimed", "serving"].includes(state) && record !== undefined && shop.isOrphaned(record)) ||
+      (state === "claimed" && record !== undefined && shop.isOrphaned(record)) ||
       (["unknown", "unsent"].includes(state) && isOver && !shop.isPaid(payment));
     if (!isEnded) found.push(`[4] ${payment.name} is left ${state}`);
   }

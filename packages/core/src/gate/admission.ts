@@ -372,7 +372,7 @@ class VerifiedAdmission implements HeldAdmission {
     const stored = toStored(response);
     this.#isKept = stored !== undefined;
     const settled = await settler.settle(payment, {
-      from: "serving",
+      from: "claimed",
       owner: claim.owner,
       facilitator: undefined,
       response: stored,

@@ -304,20 +304,14 @@ export class Gate {
 
   /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
   async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
-    const { facilitator, store, leases, tokens, admissions, events } = this.#deps;
+    const { facilitator, leases, tokens, admissions, events } = this.#deps;
     // Asked last: only a good payment may be the one that finds out whether settlement works again.
     const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
     if (waitSeconds > 0) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
-    const { identity, owner } = paid.claim;
-    const leaseUntilMs = leases.ofRun(paid.claim);
-    const isOurs = await store.transition({ identity, from: "claimed", to: "serving", owner, leaseUntilMs });
-    if (!isOurs || (await leases.isLost(paid.claim))) {
-      void leases.drop(paid.claim);
-      return respond(inProgress(tokens.headersFor(identity)));
-    }
+    if (await leases.isLost(paid.claim)) return respond(inProgress(tokens.headersFor(paid.claim.identity)));
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };

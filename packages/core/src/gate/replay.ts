@@ -2,7 +2,7 @@
  * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
  *   for another request or other terms   refused
- *   claimed, serving                     waits for the first request, and shares its response; else 409. If the owner is
+ *   claimed                              waits for the first request, and shares its response; else 409. If the owner is
  *                                        dead, the record is released and claimed anew
  *   settling                             the same; but an abandoned settlement is settled again
  *   settled                              gets the kept response, if there is one; else refused
@@ -96,7 +96,6 @@ export class Replay {
     const isRefused = !isPayers && record.identifier !== undefined;
     switch (record.state) {
       case "claimed":
-      case "serving":
         if (!this.#isOwnerDead(record)) return this.#wait(duplicate, record, untilMs);
         return this.#free(duplicate, record, untilMs);
       case "settling": {
@@ -131,7 +130,7 @@ export class Replay {
   /** Whether a request proves to be the payer's. */
   #isPayers(paid: PaidRequest, { identity, identifier, state }: PaymentRecord): boolean {
     const publicSince = this.#deps.inFlight.find(identity)?.publicSince ?? 0;
-    if (state === "claimed" || state === "serving" || paid.arrival < publicSince) this.#early.add(paid);
+    if (state === "claimed" || paid.arrival < publicSince) this.#early.add(paid);
     if (this.#early.has(paid) || this.#deps.tokens.isGood(paid.retryToken, identity)) return true;
     if (identifier !== undefined) return identifier === paid.claim.identifier;
     // No facilitator was reached, so nothing is on chain.

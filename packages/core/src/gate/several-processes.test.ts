@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { PaymentState, Transition } from "../store/payment-store.js";
 import { createProcesses, type ProcessesOptions } from "./processes.fixture.js";
 import {
   admissionOf,
@@ -30,6 +29,16 @@ function prepaidOf(decision: Parameters<typeof isPrepaid>[0]) {
   return decision.admission;
 }
 
+/** Lets the facilitator accept a payment only when the result is called. */
+function holdVerify(facilitator: ReturnType<typeof createProcesses>["facilitator"]): () => void {
+  let accept = () => {};
+  facilitator.verifies = () =>
+    new Promise((resolve) => {
+      accept = () => resolve({ isValid: true });
+    });
+  return () => accept();
+}
+
 /** Two processes, of which the first has a payment. */
 function createTwo(options: ShopOptions = {}, given: ProcessesOptions = {}) {
   const world = createProcesses(given);
@@ -37,38 +46,34 @@ function createTwo(options: ShopOptions = {}, given: ProcessesOptions = {}) {
 }
 
 describe("a process that was stopped for longer than its lease, before its handler ran", () => {
-  /** The first process stops when the store was asked for this change, and wakes when the second has served the payment. */
-  async function overtake(options: ShopOptions, stopsAt: (change: Transition) => boolean) {
-    const world = createProcesses();
-    const { transition } = world.store;
-    const first = world.open(options);
-    const second = world.open(options);
-    let isStopped = false;
-    world.store.transition = (change) => {
-      if (!isStopped && stopsAt(change)) {
-        isStopped = true;
-        first.stop();
-      }
-      return transition(change);
-    };
+  test("runs no handler, and its client gets 409, when another process has served the payment", async () => {
+    const { first, second, facilitator, passTime } = createTwo();
+    const verified = holdVerify(facilitator);
     const overtaken = first.pay();
     await settle();
-    expect(isStopped).toBe(true);
-    await world.passTime(NOTICED_MS);
-    const served = await second.pay();
-    return { ...world, first, second, overtaken, served };
-  }
-
-  test("runs no handler, and its client gets 409, when another process has served the payment", async () => {
-    const { first, overtaken, served, facilitator } = await overtake({}, ({ to }) => to === "serving");
-    await admissionOf(served).complete(HANDLED);
+    first.stop();
+    await passTime(NOTICED_MS);
+    facilitator.verifies = { isValid: true };
+    await admissionOf(await second.pay()).complete(HANDLED);
     first.wake();
+    verified();
     expect(responseOf(await overtaken).status).toBe(409);
     expect(facilitator.count("settle")).toBe(1);
   });
 
   test("runs no prepaid handler when another process runs it", async () => {
-    const { first, overtaken, served, facilitator } = await overtake(BEFORE, ({ to }) => to === "settled");
+    const { store, open, facilitator, passTime } = createProcesses();
+    const [first, second] = [open(BEFORE), open(BEFORE)];
+    const { transition } = store;
+    store.transition = (change) => {
+      if (change.to === "settled" && change.newOwner === undefined) first.stop();
+      return transition(change);
+    };
+    const overtaken = first.pay();
+    await settle();
+    Object.assign(store, { transition });
+    await passTime(NOTICED_MS);
+    const served = await second.pay();
     prepaidOf(served).done();
     first.wake();
     expect(responseOf(await overtaken).status).toBe(409);
@@ -76,19 +81,16 @@ describe("a process that was stopped for longer than its lease, before its handl
   });
 
   test("runs its handler when no other process has asked meanwhile", async () => {
-    const world = createProcesses();
-    const { transition } = world.store;
-    const first = world.open();
-    world.store.transition = (change) => {
-      if (change.to === "serving") first.stop();
-      return transition(change);
-    };
+    const { first, facilitator, passTime } = createTwo();
+    const verified = holdVerify(facilitator);
     const paying = first.pay();
     await settle();
-    await world.passTime(NOTICED_MS);
+    first.stop();
+    await passTime(NOTICED_MS);
     first.wake();
+    verified();
     await admissionOf(await paying).complete(HANDLED);
-    expect(world.facilitator.count("settle")).toBe(1);
+    expect(facilitator.count("settle")).toBe(1);
   });
 });
 
@@ -152,12 +154,12 @@ describe("the death of a process", () => {
     expect([(await record())?.state, facilitator.count("settle")]).toEqual(["settled", 1]);
   });
 
-  test("a payment that a dead process was serving runs the handler anew within 10 s", async () => {
+  test("a payment whose handler a dead process ran runs the handler anew within 10 s", async () => {
     const { first, second, facilitator, passTime, record } = createTwo();
     admissionOf(await first.pay());
     await passTime(60_000);
     first.kill();
-    expect((await record())?.state).toBe("serving");
+    expect((await record())?.state).toBe("claimed");
     const retried = second.pay();
     await passTime(NOTICED_MS);
     await admissionOf(await retried).complete(HANDLED);
@@ -317,15 +319,15 @@ describe("the death of a process", () => {
     expect(facilitator.count("settle")).toBe(1);
   });
 
-  test.each<[PaymentState]>([["claimed"], ["serving"]])(
-    "a store that cannot renew leaves a payment %s by a dead process alone until it expires",
-    async (state) => {
+  test.each<[when: string]>([["before its handler"], ["in its handler"]])(
+    "a store that cannot renew leaves a payment whose process died %s alone until it expires",
+    async (when) => {
       const { first, second, facilitator, passTime, record } = createTwo({}, { without: ["renew"] });
-      if (state === "claimed") facilitator.verifies = () => new Promise(() => {});
+      if (when === "before its handler") facilitator.verifies = () => new Promise(() => {});
       void first.pay();
       await settle();
       first.kill();
-      expect((await record())?.state).toBe(state);
+      expect((await record())?.state).toBe("claimed");
       await passTime(280_000);
       const retried = second.pay();
       await passTime(NOTICED_MS);

@@ -93,12 +93,14 @@ export class Leases {
    */
   async isLost({ identity, owner }: Owned): Promise<boolean> {
     const { store, now } = this.#deps;
-    const untilMs = this.#held.get(owner)?.untilMs ?? 0;
-    if (store.renew === undefined || now() < untilMs) return false;
+    const held = this.#held.get(owner);
+    if (store.renew === undefined || now() < (held?.untilMs ?? 0)) return false;
     // First, so that a run that is still the owner stays it.
-    await store.renew([{ identity, owner }], now() + LEASE_MS);
+    const untilMs = now() + LEASE_MS;
+    await store.renew([{ identity, owner }], untilMs);
     const isLost = (await store.find(identity))?.owner !== owner;
     if (isLost) void this.drop({ owner });
+    else if (held !== undefined) held.untilMs = untilMs;
     return isLost;
   }
 
@@ -125,7 +127,8 @@ export class Leases {
     const untilMs = now() + LEASE_MS;
     try {
       await store.renew?.(held, untilMs);
-      for (const one of held) one.untilMs = untilMs;
+      // A lease that has ended meanwhile may have been another run's by then, and the store does not say so.
+      for (const one of held) if (now() < one.untilMs) one.untilMs = untilMs;
     } catch {
       logger.warn("leases_not_renewed", { error: "the store failed" });
     }

@@ -16,7 +16,7 @@ import { factsOf, type Outcome, type OutcomeDeps, type PendingPayment, reachOutc
 /** Where a settlement starts. */
 export interface SettlementStart {
   /** The state of the record. */
-  readonly from: Extract<PaymentState, "claimed" | "serving" | "settling" | "unsent" | "unknown">;
+  readonly from: Extract<PaymentState, "claimed" | "settling" | "unsent" | "unknown">;
   /** The owner of the record. It differs from the claim's owner when another run takes over. */
   readonly owner: string;
   /** The facilitator in the record: it was told to settle before. */

@@ -59,9 +59,9 @@ describe("kept responses", () => {
 
   test("kept responses stay as old as their writing when a settlement that copies the body ends", async () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
-    await bring(store, "serving", { identity: "a" });
+    await bring(store, "claimed", { identity: "a" });
     const view = { ...responseOf(0), body: new Uint8Array(1000).subarray(0, 40) };
-    await move(store, { identity: "a", owner: "run", from: "serving", to: "settling", answer: view });
+    await move(store, { identity: "a", owner: "run", from: "claimed", to: "settling", answer: view });
     await keep(store, "b", 40);
     await move(store, { identity: "a", owner: "run", from: "settling", to: "unknown" });
     await keep(store, "c", 40);
@@ -138,7 +138,8 @@ describe("kept responses", () => {
     const { store } = createClock({ maxAnswerBytes: 100 });
     await keep(store, "a", 40);
     await bring(store, "claimed");
-    await move(store, { identity: "p", owner: "run", from: "claimed", to: "serving", answer: responseOf(60) });
+    await move(store, { identity: "p", owner: "run", from: "claimed", to: "settling", answer: responseOf(60) });
+    await move(store, { identity: "p", owner: "run", from: "settling", to: "rejected" });
     await store.release("p", "run");
     await keep(store, "b", 60);
     expect(await keptOf(store, "ab")).toBe("ab");

@@ -17,7 +17,8 @@ test.each<[string, () => (payment: string) => void]>([
       const store = createMemoryStore(() => 0);
       const serve = (identity: string) => {
         store.claim({ ...CLAIM, identity, identifier: `id of ${identity}` });
-        store.transition({ identity, from: "claimed", to: "serving", owner: "run", answer: ANSWER });
+        store.transition({ identity, from: "claimed", to: "settling", owner: "run", answer: ANSWER });
+        store.transition({ identity, from: "settling", to: "rejected", owner: "run" });
       };
       serve("stays");
       return (payment) => {

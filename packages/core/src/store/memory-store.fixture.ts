@@ -16,13 +16,12 @@ export const STATES = Object.keys(TRANSITIONS) as PaymentState[];
 /** A way to each state from a claim. */
 const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   claimed: [],
-  serving: ["serving"],
-  settling: ["serving", "settling"],
-  settled: ["serving", "settling", "settled"],
+  settling: ["settling"],
+  settled: ["settling", "settled"],
   owed: ["settling", "settled", "owed"],
-  rejected: ["serving", "settling", "rejected"],
-  unsent: ["serving", "settling", "unsent"],
-  unknown: ["serving", "settling", "unknown"],
+  rejected: ["settling", "rejected"],
+  unsent: ["settling", "unsent"],
+  unknown: ["settling", "unknown"],
 };
 
 export const CLAIM = { identity: "p", binding: "GET /", owner: "run", expiresAtMs: 5 * MINUTE };

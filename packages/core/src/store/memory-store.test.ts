@@ -35,10 +35,10 @@ describe("claim", () => {
 
 describe("transition", () => {
   test("keeps the facilitator that was told to settle, until a change removes it", async () => {
-    const { store } = await storeIn("serving");
+    const { store } = await storeIn("claimed");
     const change = { identity: "p", owner: "run" };
     const facilitator = async () => (await store.find("p"))?.facilitator;
-    await store.transition({ ...change, from: "serving", to: "settling", facilitator: "a.example" });
+    await store.transition({ ...change, from: "claimed", to: "settling", facilitator: "a.example" });
     expect(await facilitator()).toBe("a.example");
     await store.transition({ ...change, from: "settling", to: "unknown" });
     await store.transition({ ...change, from: "unknown", to: "settling", facilitator: "b.example" });
@@ -56,12 +56,12 @@ describe("transition", () => {
 
   test.each<[change: Partial<Transition>, why: string]>([
     [{ owner: "other" }, "another run"],
-    [{ from: "serving", to: "settling" }, "a state that it is not in"],
+    [{ from: "unsent" }, "a state that it is not in"],
     [{ identity: "q" }, "a payment that was not claimed"],
   ])("changes nothing for %j, which names %s", async (change) => {
     const { store } = createClock();
     await store.claim(CLAIM);
-    const { from, to, owner } = { from: "claimed", to: "serving", owner: "run" } as const;
+    const { from, to, owner } = { from: "claimed", to: "settling", owner: "run" } as const;
     expect(await store.transition({ identity: "p", from, to, owner, answer: ANSWER, ...change })).toBe(false);
     expect(await store.find("p")).toEqual({ ...CLAIM, state: "claimed" });
   });
@@ -78,9 +78,9 @@ describe("transition", () => {
   });
 
   test("keeps a response until a change removes it, and a receipt for good", async () => {
-    const { store } = await storeIn("serving");
+    const { store } = await storeIn("claimed");
     const change = { identity: "p", owner: "run" } as const;
-    await store.transition({ ...change, from: "serving", to: "settling", answer: ANSWER });
+    await store.transition({ ...change, from: "claimed", to: "settling", answer: ANSWER });
     await store.transition({ ...change, from: "settling", to: "unknown" });
     expect(await store.find("p")).toMatchObject({ answer: ANSWER });
     await store.transition({ ...change, from: "unknown", to: "settling" });
@@ -103,10 +103,10 @@ describe("release", () => {
   });
 
   test("does nothing for another owner", async () => {
-    const { store } = await storeIn("serving");
+    const { store } = await storeIn("claimed");
     await store.release("p", "other");
     await store.release("q", "run");
-    expect((await store.find("p"))?.state).toBe("serving");
+    expect((await store.find("p"))?.state).toBe("claimed");
   });
 
   test("leaves nothing behind, so that refused payments cannot fill the memory", async () => {

@@ -100,8 +100,7 @@ export interface StoreProblem {
 /**
  * The state of a payment.
  *
- * - `claimed`: one request owns the payment; the facilitator verifies it.
- * - `serving`: verified; the handler runs.
+ * - `claimed`: one request owns the payment: the facilitator verifies it, and the handler runs.
  * - `settling`: written before the facilitator is told to settle.
  * - `settled`: the money moved.
  * - `owed`: the money moved and no response is kept; the same payment sent again runs the handler.
@@ -109,13 +108,11 @@ export interface StoreProblem {
  * - `unsent`: the facilitator was not reached, so the money did not move; the response is kept for another attempt.
  * - `unknown`: the money may have moved. The client gets neither a new challenge nor the response until the outcome is known.
  */
-export type PaymentState = "claimed" | "serving" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
+export type PaymentState = "claimed" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
 
 /** Which state may follow which. */
 export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>> = Object.freeze({
-  // `settling` at once: the route settles first, or the payment was abandoned too often.
-  claimed: ["serving", "settling"],
-  serving: ["settling"],
+  claimed: ["settling"],
   // `settling` again: another owner takes over from one whose lease has run out.
   settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
   // `settled` again: its response is stored or delivered, or the handler runs once more for the payer. `owed`: there is no response to give.
@@ -127,7 +124,7 @@ export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>
 });
 
 /** The states in which a record may be released: no money moved. */
-export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "serving", "rejected"]);
+export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "rejected"]);
 
 /** The states in which a record waits for the outcome of a settlement. */
 export const UNFINISHED: readonly PaymentState[] = Object.freeze(["settling", "unknown"]);

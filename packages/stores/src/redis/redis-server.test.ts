@@ -100,7 +100,9 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     const quiet = new Redis(server.port, "127.0.0.1", { username: "quiet", password: "secret" });
     const store = redisStore(quiet, { prefix: "quiet" });
     await store.claim(claimOf("p"));
-    expect(await store.transition({ identity: "p", from: "claimed", to: "serving", owner: "run" })).toBe(true);
+    const step = { identity: "p", owner: "run" };
+    expect(await store.transition({ ...step, from: "claimed", to: "settling" })).toBe(true);
+    expect(await store.transition({ ...step, from: "settling", to: "rejected" })).toBe(true);
     await store.release("p", "run");
     expect(await store.find("p")).toBeUndefined();
     quiet.disconnect();

@@ -115,8 +115,11 @@ async function byIdentity(stage: Stage): Promise<void> {
 }
 
 async function whole(stage: Stage): Promise<void> {
-  const serving = await broughtTo(stage, "serving");
-  const record = await moved(stage, serving, { to: "settling", facilitator: "a.example", answer: RESPONSE });
+  const record = await moved(stage, await claimed(stage), {
+    to: "settling",
+    facilitator: "a.example",
+    answer: RESPONSE,
+  });
   demandEqual(
     await stage.store.claim(claimOf(stage)),
     { kind: "taken", record },
@@ -129,8 +132,8 @@ async function lease(stage: Stage): Promise<void> {
     const identity = `until ${leaseUntilMs}`;
     const record = await claimed(stage, { identity, leaseUntilMs });
     await demandRecord(stage.store, record, "with a lease");
-    const serving = await moved(stage, record, { to: "serving" });
-    await demandRecord(stage.store, serving, "with the lease of its claim");
+    const settling = await moved(stage, record, { to: "settling" });
+    await demandRecord(stage.store, settling, "with the lease of its claim");
   }
 }
 
@@ -169,7 +172,7 @@ async function whereItMay(stage: Stage): Promise<void> {
 }
 
 async function ownerAlone(stage: Stage): Promise<void> {
-  const first = await broughtTo(stage, "serving");
+  const first = await claimed(stage);
   await stage.store.release("p", "other");
   await stage.store.release("q", "run");
   await demandRecord(stage.store, first, "after a release by another run");
@@ -181,7 +184,9 @@ async function ownerAlone(stage: Stage): Promise<void> {
 }
 
 async function nothingLeft(stage: Stage): Promise<void> {
-  await moved(stage, await claimed(stage), { to: "serving", facilitator: "a.example", answer: RESPONSE });
+  const full = { facilitator: "a.example", answer: RESPONSE };
+  const settling = await moved(stage, await claimed(stage), { to: "settling", ...full });
+  await moved(stage, settling, { to: "rejected" });
   await stage.store.release("p", "run");
   const expiresAtMs = stage.clock.now() + 1_000;
   const record = await claimed(stage, { binding: "GET /other", owner: "next", expiresAtMs });
@@ -208,8 +213,8 @@ async function againstClaims(stage: Stage): Promise<void> {
 async function againstSettling(stage: Stage): Promise<void> {
   for (let at = 0; at < RACES; at++) {
     const identity = `p${at}`;
-    const before = await broughtTo(stage, "serving", { identity });
-    const settle = { identity, from: "serving", to: "settling", owner: "run" } as const;
+    const before = await claimed(stage, { identity });
+    const settle = { identity, from: "claimed", to: "settling", owner: "run" } as const;
     // Each of the two calls is first half of the time.
     const results = await concurrently<boolean | undefined>(stage, 2, async (store, turn) => {
       if (turn === at % 2) return store.transition(settle);

@@ -46,9 +46,9 @@ async function keepsExpired(stage: Stage): Promise<void> {
   const record = await claimed(stage, { expiresAtMs: stage.clock.now() - GRACE_MS / 2 });
   await sweep(stage);
   await demandRecord(stage.store, record, "five minutes after it has expired");
-  const serving = await moved(stage, record, { to: "serving", answer: RESPONSE });
+  const settling = await moved(stage, record, { to: "settling", answer: RESPONSE });
   await sweep(stage);
-  await demandRecord(stage.store, serving, "after a transition past its expiry");
+  await demandRecord(stage.store, settling, "after a transition past its expiry");
 }
 
 async function keeps(stage: Stage): Promise<void> {
@@ -74,7 +74,7 @@ async function forgets(stage: Stage): Promise<void> {
   await sweep(stage);
   for (const { identity, state } of records) {
     await demandForgotten(stage.store, identity, `of a payment that was ${state}, after its expiry`);
-    const change = { identity, from: "claimed", to: "serving", owner: "run" } as const;
+    const change = { identity, from: "claimed", to: "settling", owner: "run" } as const;
     demandEqual(await stage.store.transition(change), false, "transition of a payment that is forgotten");
     const again = await claimed(stage, { identity, owner: "next" });
     await demandRecord(stage.store, again, `of a payment that was ${state}, claimed again`);
@@ -181,8 +181,11 @@ async function everything(stage: Stage): Promise<void> {
 }
 
 async function recovery(stage: Stage): Promise<void> {
-  const serving = await broughtTo(stage, "serving");
-  const settling = await moved(stage, serving, { to: "settling", facilitator: "a.example", answer: RESPONSE });
+  const settling = await moved(stage, await claimed(stage), {
+    to: "settling",
+    facilitator: "a.example",
+    answer: RESPONSE,
+  });
   const reopened = { ...stage, store: await stage.reopen() };
   const claim = await reopened.store.claim(claimOf(stage, { owner: "next" }));
   demandEqual(claim, { kind: "taken", record: settling }, "claim of a payment that was settling, after reopening");
@@ -195,9 +198,9 @@ async function recovery(stage: Stage): Promise<void> {
 async function findsUnfinished(stage: Stage): Promise<void> {
   const leaseUntilMs = stage.clock.now() + 90_000;
   const fields = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: RESPONSE };
-  const first = await broughtTo(stage, "serving", { identifier: IDENTIFIER });
+  const first = await claimed(stage, { identifier: IDENTIFIER });
   const settling = await moved(stage, first, { to: "settling", ...fields });
-  const second = await broughtTo(stage, "serving", { identity: "q" });
+  const second = await claimed(stage, { identity: "q" });
   const again = await moved(stage, second, { to: "settling", ...fields });
   const unknown = await moved(stage, again, { to: "unknown", leaseUntilMs: null });
   await broughtTo(stage, "settled", { identity: "ended" });

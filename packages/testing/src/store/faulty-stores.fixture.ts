@@ -212,7 +212,7 @@ export function looksThenReleases(now: () => number): PaymentStore {
     async release(identity, owner) {
       const record = await store.find(identity);
       await setImmediate();
-      if (record?.owner === owner && (record.state === "claimed" || record.state === "serving")) released.add(identity);
+      if (record?.owner === owner && record.state === "claimed") released.add(identity);
     },
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
-import { broughtTo, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST, RESPONSE } from "./sample-payments.js";
+import { broughtTo, claimed, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST, RESPONSE } from "./sample-payments.js";
 import { type Check, demandRecord, type Stage } from "./stage.js";
 
 /** The checks of the fields. */
@@ -30,7 +30,7 @@ type Change = Parameters<typeof moved>[2];
 
 async function response(stage: Stage): Promise<void> {
   const other: StoredAnswer = { status: 404, headers: [], body: new Uint8Array([0]) };
-  await walk(stage, await broughtTo(stage, "serving"), [
+  await walk(stage, await claimed(stage), [
     { to: "settling", answer: RESPONSE },
     { to: "unknown" },
     { to: "settling", answer: other },
@@ -43,7 +43,7 @@ async function response(stage: Stage): Promise<void> {
 }
 
 async function facilitator(stage: Stage): Promise<void> {
-  await walk(stage, await broughtTo(stage, "serving"), [
+  await walk(stage, await claimed(stage), [
     { to: "settling", facilitator: "https://a.example/x402" },
     { to: "unknown" },
     { to: "settling", facilitator: "b.example" },
@@ -66,7 +66,7 @@ async function receipt(stage: Stage): Promise<void> {
 }
 
 async function request(stage: Stage): Promise<void> {
-  await walk(stage, await broughtTo(stage, "serving"), [
+  await walk(stage, await claimed(stage), [
     { to: "settling", request: SHORT_REQUEST },
     { to: "unknown" },
     { to: "settling", request: { ...SHORT_REQUEST, paymentRequirements: REQUEST.paymentRequirements } },
@@ -78,12 +78,12 @@ async function request(stage: Stage): Promise<void> {
 }
 
 async function wholeRequest(stage: Stage): Promise<void> {
-  await walk(stage, await broughtTo(stage, "serving"), [{ to: "settling", request: REQUEST }, { to: "unknown" }]);
+  await walk(stage, await claimed(stage), [{ to: "settling", request: REQUEST }, { to: "unknown" }]);
 }
 
 async function lease(stage: Stage): Promise<void> {
   const nowMs = stage.clock.now();
-  await walk(stage, await broughtTo(stage, "serving"), [
+  await walk(stage, await claimed(stage), [
     { to: "settling", leaseUntilMs: nowMs + 90_001 },
     { to: "settling" },
     { to: "settling", leaseUntilMs: nowMs + 7 },
@@ -96,7 +96,7 @@ async function lease(stage: Stage): Promise<void> {
 }
 
 async function newOwner(stage: Stage): Promise<void> {
-  await walk(stage, await broughtTo(stage, "serving", { identifier: IDENTIFIER }), [
+  await walk(stage, await claimed(stage, { identifier: IDENTIFIER }), [
     { to: "settling", answer: RESPONSE, facilitator: "a.example", request: REQUEST, leaseUntilMs: stage.clock.now() },
     { to: "unknown", receipt: REFUSAL },
     { to: "settling", newOwner: "next" },

@@ -127,8 +127,8 @@ async function handedOn(stage: Stage): Promise<void> {
 
 async function refusedFreesNone(stage: Stage): Promise<void> {
   const record = await claimed(stage, { identifier: IDENTIFIER });
-  const change = { identity: "p", from: "claimed", to: "serving", owner: "run", identifier: null } as const;
-  for (const mistake of [{ owner: "other" }, { from: "serving", to: "settling" }, { to: "settled" }] as const) {
+  const change = { identity: "p", from: "claimed", to: "settling", owner: "run", identifier: null } as const;
+  for (const mistake of [{ owner: "other" }, { from: "unsent" }, { to: "settled" }] as const) {
     demandEqual(await stage.store.transition({ ...change, ...mistake }), false, "transition that must be refused");
     await demandRecord(stage.store, record, "after a refused transition");
     await demandIdentifierTaken(stage, "after a refused transition");

@@ -80,7 +80,7 @@ export const WATCH_CHECKS: readonly Check[] = [
 
 async function watchesChanges(stage: Stage): Promise<void> {
   for (const [at, writer] of stage.stores.entries()) {
-    const record = await broughtTo(stage, "serving", { identity: `p${at}` });
+    const record = await claimed(stage, { identity: `p${at}` });
     const changed = await watched(stage.store, record.identity);
     const settling = await moved({ ...stage, store: writer }, record, { to: "settling" });
     await changed.demand("after a transition");
@@ -104,13 +104,13 @@ async function watchesForEach(stage: Stage): Promise<void> {
   leaves.stop();
   // A watcher may be told without a change, as long as it watches.
   const toldBefore = leaves.count();
-  const serving = await moved(stage, record, { to: "serving" });
+  const settling = await moved(stage, record, { to: "settling" });
   await stays.demand("after a transition");
   await other.demand("after a transition, by the other store");
   demandEqual(leaves.count() - toldBefore, 0, "calls of a watcher that has left");
   stays.stop();
   const again = await watched(stage.store, "p");
-  await moved(stage, serving, { to: "settling" });
+  await moved(stage, settling, { to: "settled" });
   await again.demand("after all others have left");
   for (const each of [other, again]) each.stop();
 }

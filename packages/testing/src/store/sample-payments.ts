@@ -78,13 +78,12 @@ export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
 /** The transitions from a claim to each state. */
 const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   claimed: [],
-  serving: ["serving"],
-  settling: ["serving", "settling"],
-  settled: ["serving", "settling", "settled"],
+  settling: ["settling"],
+  settled: ["settling", "settled"],
   owed: ["settling", "settled", "owed"],
-  rejected: ["serving", "settling", "rejected"],
-  unsent: ["serving", "settling", "unsent"],
-  unknown: ["serving", "settling", "unknown"],
+  rejected: ["settling", "rejected"],
+  unsent: ["settling", "unsent"],
+  unknown: ["settling", "unknown"],
 };
 
 /** A claim like that of the gate: the payment expires in five minutes. */

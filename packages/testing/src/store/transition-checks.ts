@@ -41,12 +41,12 @@ async function goesWhereItMay(stage: Stage, from: PaymentState): Promise<void> {
 
 async function mistaken(stage: Stage): Promise<void> {
   const record = await claimed(stage);
-  const change: Transition = { identity: "p", from: "claimed", to: "serving", owner: "run", ...REFUSED_FIELDS };
+  const change: Transition = { identity: "p", from: "claimed", to: "settling", owner: "run", ...REFUSED_FIELDS };
   const mistakes: Readonly<Record<string, Partial<Transition>>> = {
     "by another owner": { owner: "other" },
     "by an owner with a similar name": { owner: "ru" },
     "by the new owner": { owner: "thief" },
-    "from another state": { from: "serving", to: "settling" },
+    "from another state": { from: "unsent" },
     "of an unclaimed payment": { identity: "q" },
   };
   for (const [what, mistake] of Object.entries(mistakes)) {
@@ -93,15 +93,15 @@ async function contest(stage: Stage, change: Transition): Promise<string> {
 
 async function once(stage: Stage): Promise<void> {
   const before = await claimed(stage);
-  const change = { identity: "p", from: "claimed", to: "serving", owner: "run" } as const;
+  const change = { identity: "p", from: "claimed", to: "settling", owner: "run" } as const;
   const taken = await concurrently(stage, CONTENDERS, (store) => store.transition(change));
-  demandEqual(taken.filter(Boolean).length, 1, "transitions from claimed to serving");
-  await demandRecord(stage.store, { ...before, state: "serving" }, "after one transition");
+  demandEqual(taken.filter(Boolean).length, 1, "transitions from claimed to settling");
+  await demandRecord(stage.store, { ...before, state: "settling" }, "after one transition");
 }
 
 async function others(stage: Stage): Promise<void> {
   const mine = await claimed(stage);
   const other = await claimed(stage, { identity: "q" });
-  await moved(stage, mine, { to: "serving", facilitator: "a.example", answer: RESPONSE });
+  await moved(stage, mine, { to: "settling", facilitator: "a.example", answer: RESPONSE });
   await demandRecord(stage.store, other, "after a transition of another payment");
 }

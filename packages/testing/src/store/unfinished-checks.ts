@@ -45,10 +45,10 @@ async function twoStates(stage: Stage): Promise<void> {
 }
 
 async function whole(stage: Stage): Promise<void> {
-  const serving = await broughtTo(stage, "serving", { identifier: IDENTIFIER });
+  const record = await claimed(stage, { identifier: IDENTIFIER });
   const leaseUntilMs = stage.clock.now() + 90_000;
   const full = { request: REQUEST, leaseUntilMs, facilitator: "a.example", answer: RESPONSE };
-  const settling = await moved(stage, serving, { to: "settling", ...full });
+  const settling = await moved(stage, record, { to: "settling", ...full });
   await demandUnfinished(stage.store, [settling], "with a payment that is settling");
   const unknown = await moved(stage, settling, { to: "unknown", leaseUntilMs: null });
   await demandUnfinished(stage.store, [unknown], "with a payment that is unknown");
