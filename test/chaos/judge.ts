@@ -81,11 +81,14 @@ function checkRuns(played: Played, { outages }: PlayedSequence): readonly string
   const paidMs = transfers[0]?.atMs ?? Number.POSITIVE_INFINITY;
   const isDelivered = (run: Run, { isMain = false } = {}) =>
     deliveredOf(played).some((reply) => reply.run === run.id && (reply.isMain || !isMain));
+  const isOfDuplicate = (run: Run) => deliveredOf(played).some((reply) => reply.run === run.id && !reply.isMain);
   for (const [at, run] of runs.entries()) {
     for (const earlier of runs.slice(0, at)) {
       const isExcused = isDisturbed(earlier, run.startMs, outages);
       const names = `run ${run.id} began`;
-      if (!isExcused && (earlier.endMs ?? Number.POSITIVE_INFINITY) > run.startMs)
+      // Whoever reads a prepaid response slowly, without proof, does not keep the payer waiting.
+      const isOwedAtOnce = plan.proof === "token" && plan.route === "before" && isOfDuplicate(earlier);
+      if (!isExcused && !isOwedAtOnce && (earlier.endMs ?? Number.POSITIVE_INFINITY) > run.startMs)
         found.push(`[1] ${names} while run ${earlier.id} was at work`);
       const isCharged = paidMs < run.startMs;
       if (isCharged && plan.route === "after")

@@ -158,9 +158,8 @@ async function comeBack(shop: Shop, sent: Sent, played: Played): Promise<void> {
     if (isLate) {
       isLate = false;
       const fromMs = Date.now();
-      const sellers = [shop.seller(0), shop.seller(1)];
       await delay(LATE_MS);
-      played.wasLeft = await isLeft(shop, sent, { fromMs, sellers });
+      played.wasLeft = await isLeft(shop, sent, fromMs);
     } else {
       const seconds = Number(result?.headers["retry-after"] ?? 0.05);
       await delay(Math.min(seconds, 3) * 1_000);
@@ -169,15 +168,10 @@ async function comeBack(shop: Shop, sent: Sent, played: Played): Promise<void> {
 }
 
 /** Whether a settlement is left, though the store was there all the time, and no process died or stopped that might have taken it over. */
-async function isLeft(
-  shop: Shop,
-  { key }: Sent,
-  { fromMs, sellers }: { readonly fromMs: number; readonly sellers: readonly Seller[] },
-): Promise<boolean> {
+async function isLeft(shop: Shop, { key }: Sent, fromMs: number): Promise<boolean> {
   const records = await shop.unfinished().catch(() => []);
   const wasOut = shop.outages.some(({ toMs }) => toMs > fromMs);
-  const all = [...sellers, shop.seller(0), shop.seller(1)];
-  const wasDisturbed = all.some(
+  const wasDisturbed = shop.started.some(
     ({ killedMs = 0, stops }) => killedMs > fromMs || stops.some(({ toMs }) => toMs > fromMs),
   );
   return (

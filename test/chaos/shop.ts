@@ -90,6 +90,8 @@ export interface Shop {
   readonly runs: readonly Run[];
   /** When the store could not be reached as it should be. */
   readonly outages: readonly Span[];
+  /** Every process of the shop, also those that have died. */
+  readonly started: readonly Seller[];
   /** The process at a place now; it may be dead, until the next one listens. */
   seller(at: 0 | 1): Seller;
   /** Replaces all faults that wait. */
@@ -111,6 +113,7 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
   const outages: Span[] = [];
   const tails = new Set<Promise<unknown>>();
   const sellers: Seller[] = [];
+  const started: Seller[] = [];
   let faults: readonly Fault[] = [];
   let isClosed = false;
   /** One outage at a time. */
@@ -139,6 +142,7 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
     });
     seller = { at, process, url: `http://127.0.0.1:${process.place}`, payTo, killedMs: undefined, stops: [] };
     sellers[at] = seller;
+    started.push(seller);
     await process.order("arm", armsOf());
   }
 
@@ -214,6 +218,7 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
     bank,
     runs,
     outages,
+    started,
     seller: (at) => sellers[at] as Seller,
     async arm(given) {
       faults = given;

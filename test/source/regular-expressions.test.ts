@@ -6,7 +6,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { checkSync } from "recheck";
+import { check } from "recheck";
 import ts from "typescript";
 import { expect, test } from "vitest";
 
@@ -20,13 +20,13 @@ test("the regular expressions of the packages are found", () => {
   expect(found.length).toBeGreaterThan(20);
 });
 
-test("a quadratic expression is noticed", () => {
-  expect(checkSync("^a*a*$", "").status).toBe("vulnerable");
+test("a quadratic expression is noticed", async () => {
+  expect((await check("^a*a*$", "")).status).toBe("vulnerable");
 });
 
-test.each(found)("$text of $file is linear", ({ text }) => {
+test.each(found)("$text of $file is linear", async ({ text }) => {
   const [, pattern = "", flags = ""] = /^\/(.*)\/([a-z]*)$/s.exec(text) ?? [];
-  const diagnostics = checkSync(pattern, flags, { timeout: 10_000 });
+  const diagnostics = await check(pattern, flags, { timeout: 10_000 });
   expect(diagnostics).toMatchObject({ status: "safe", complexity: { type: expect.stringMatching(/^(safe|linear)$/) } });
 });
 

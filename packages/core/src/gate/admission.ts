@@ -376,6 +376,7 @@ class VerifiedAdmission implements HeldAdmission {
       owner: claim.owner,
       facilitator: undefined,
       response: stored,
+      runsHandler: false,
       waiting: { client, keepsResponse: () => this.#run.isDisconnected },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");

@@ -367,6 +367,7 @@ export class Gate {
       owner,
       facilitator: undefined,
       response: undefined,
+      runsHandler: true,
       waiting: { client, keepsResponse: () => false },
     });
     // Refused outright, it did not move. A record of it would let strangers fill the memory.

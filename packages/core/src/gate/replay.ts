@@ -202,7 +202,9 @@ export class Replay {
     const waiting = { client: paid.client, keepsResponse: () => true };
     let decision: Decision | undefined;
     try {
-      const settled = await settler.settle(payment, { from, owner, facilitator, response, waiting });
+      const runsHandler = response === undefined;
+      const start = { from, owner, facilitator, response, runsHandler, waiting };
+      const settled = await settler.settle(payment, start);
       if (settled.kind !== "settled") {
         this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
         const proof = this.#proofFor(duplicate);

@@ -122,6 +122,34 @@ describe("a call of the store that fails once", () => {
     },
   );
 
+  test.each([
+    ["take no effect", false],
+    ["take effect", true],
+  ])(
+    "a prepaid handler runs once for two processes when all calls that record the settlement fail and %s",
+    async (_, isDone) => {
+      const world = createProcesses();
+      const { transition } = world.store;
+      let failures = 2;
+      world.store.transition = async (change) => {
+        const fails = change.from === "settling" && change.to === "settled" && failures-- > 0;
+        const changed = fails && !isDone ? false : await transition(change);
+        if (fails) throw new Error("the database is locked");
+        return changed;
+      };
+      const first = world.open(BEFORE);
+      const second = world.open(BEFORE);
+      const told = responseOf(await first.pay());
+      expect([told.status, told.json["error"]]).toEqual([503, "settlement_pending"]);
+      expect(first.log.map(({ event }) => event)).toEqual(["outcome_not_recorded"]);
+      await world.passTime(NOTICED_MS);
+      prepaidOf(await second.pay()).done();
+      await settle();
+      await world.passTime(NOTICED_MS);
+      expect(responseOf(await first.pay())).toMatchObject({ status: 402, json: { error: "payment_already_used" } });
+    },
+  );
+
   test("a prepaid handler runs once for two processes when the call that records its delivery fails", async () => {
     const world = createProcesses();
     const { transition } = world.store;

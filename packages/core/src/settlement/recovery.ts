@@ -269,7 +269,11 @@ export class SettlementRecovery {
     const from = record.state === "settling" ? "settling" : "unknown";
     const taken = { ...payment, claim: { ...payment.claim, owner: randomUUID() } };
     try {
-      const settled = await settler.settle(taken, { from, owner, facilitator, response, waiting: undefined });
+      const settled = await settler.settle(taken, {
+        ...{ from, owner, facilitator, response },
+        runsHandler: false,
+        waiting: undefined,
+      });
       return settled.kind === "lost" || settled.kind === "overtaken" ? LEFT : settled;
     } finally {
       inFlight.end(taken.claim);

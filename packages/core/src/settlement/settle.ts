@@ -23,6 +23,11 @@ export interface SettlementStart {
   readonly facilitator: string | undefined;
   /** Kept until the payer has it; `undefined`: no response, or one too large to keep. */
   readonly response: StoredAnswer | undefined;
+  /**
+   * Whether the handler runs next. Then an outcome that a shared store does not record counts as unknown: another process would settle
+   * the payment again, and run the handler as well.
+   */
+  readonly runsHandler: boolean;
   /** The client that waits for the outcome, by its address or session if known; `undefined`: no client waits. */
   readonly waiting:
     | {
@@ -66,6 +71,9 @@ export interface SettlerDeps extends OutcomeDeps {
   /** Takes over a payment whose outcome is unknown. */
   readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
 }
+
+/** After this time, the same payment sent again may find out more. */
+const UNRECORDED_RETRY_SECONDS = 5;
 
 /** Settles payments. */
 export class Settler {
@@ -117,16 +125,25 @@ export class Settler {
       this.#deps,
     );
     if (outcome.kind === "settled") this.#deps.runs.settled(payment);
-    if (!(await this.#record(payment, outcome, start))) return { kind: "overtaken" };
+    const record = await this.#record(payment, outcome, start);
+    if (record === "overtaken") return { kind: "overtaken" };
+    if (record === "failed" && start.runsHandler && leases.areRenewed) {
+      void leases.drop(claim);
+      return { kind: "unknown", retryAfterSeconds: UNRECORDED_RETRY_SECONDS };
+    }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
   }
 
   /**
-   * Writes the outcome down; `false`: another run took the record over. If the store fails, the outcome stands, and the
-   * operator has to look.
+   * Writes the outcome down. `overtaken`: another run has the record. `failed`: the store did not take it; the outcome stands, and
+   * the operator has to look.
    */
-  async #record({ claim }: PendingPayment, outcome: Outcome, start: SettlementStart): Promise<boolean> {
+  async #record(
+    { claim }: PendingPayment,
+    outcome: Outcome,
+    start: SettlementStart,
+  ): Promise<"done" | "overtaken" | "failed"> {
     const { store, leases, logger } = this.#deps;
     const { identity, owner } = claim;
     const { isAtWork, ...after } = changesAfter(outcome, start, { claim, isShared: leases.areRenewed });
@@ -135,16 +152,17 @@ export class Settler {
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes } as const;
     try {
-      if (await changeSurely(store, change)) return true;
+      if (await changeSurely(store, change)) return "done";
       const record = await store.find(identity);
-      const isOvertaken = record !== undefined && record.owner !== owner;
-      if (isOvertaken) void leases.drop(claim);
-      else logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
-      return !isOvertaken;
+      if (record !== undefined && record.owner !== owner) {
+        void leases.drop(claim);
+        return "overtaken";
+      }
     } catch {
-      logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
-      return true;
+      // As if it had not changed.
     }
+    logger.error("outcome_not_recorded", { identity, outcome: outcome.kind });
+    return "failed";
   }
 
   /** Which facilitator has the payment: none if it was never sent, otherwise the one that was told. */
