@@ -94,24 +94,28 @@ describe("a process that was stopped for longer than its lease, before its handl
   });
 });
 
-describe("a call of the store that fails once", () => {
+/** Two processes, whose first calls that record a settlement fail. `isDone`: they take effect all the same. */
+function createFailing({ failures, isDone }: { readonly failures: number; readonly isDone: boolean }) {
+  const world = createProcesses();
+  const { transition } = world.store;
+  let left = failures;
+  world.store.transition = async (change) => {
+    const fails = change.from === "settling" && change.to === "settled" && left-- > 0;
+    const changed = fails && !isDone ? false : await transition(change);
+    if (fails) throw new Error("the connection broke");
+    return changed;
+  };
+  return { world, first: world.open(BEFORE), second: world.open(BEFORE) };
+}
+
+describe("calls of the store that fail", () => {
   test.each([
     ["takes no effect", false],
     ["takes effect", true],
   ])(
     "a prepaid handler runs once for two processes when the call that records the settlement fails and %s",
     async (_, isDone) => {
-      const world = createProcesses();
-      const { transition } = world.store;
-      let failures = 1;
-      world.store.transition = async (change) => {
-        const fails = change.from === "settling" && failures-- > 0;
-        const changed = fails && !isDone ? false : await transition(change);
-        if (fails) throw new Error("the connection broke");
-        return changed;
-      };
-      const first = world.open(BEFORE);
-      const second = world.open(BEFORE);
+      const { world, first, second } = createFailing({ failures: 1, isDone });
       const { done } = prepaidOf(await first.pay());
       done();
       const retried = second.pay();
@@ -128,17 +132,7 @@ describe("a call of the store that fails once", () => {
   ])(
     "a prepaid handler runs once for two processes when all calls that record the settlement fail and %s",
     async (_, isDone) => {
-      const world = createProcesses();
-      const { transition } = world.store;
-      let failures = 2;
-      world.store.transition = async (change) => {
-        const fails = change.from === "settling" && change.to === "settled" && failures-- > 0;
-        const changed = fails && !isDone ? false : await transition(change);
-        if (fails) throw new Error("the database is locked");
-        return changed;
-      };
-      const first = world.open(BEFORE);
-      const second = world.open(BEFORE);
+      const { world, first, second } = createFailing({ failures: 2, isDone });
       const told = responseOf(await first.pay());
       expect([told.status, told.json["error"]]).toEqual([503, "settlement_pending"]);
       expect(first.log.map(({ event }) => event)).toEqual(["outcome_not_recorded"]);

@@ -269,11 +269,8 @@ export class SettlementRecovery {
     const from = record.state === "settling" ? "settling" : "unknown";
     const taken = { ...payment, claim: { ...payment.claim, owner: randomUUID() } };
     try {
-      const settled = await settler.settle(taken, {
-        ...{ from, owner, facilitator, response },
-        runsHandler: false,
-        waiting: undefined,
-      });
+      const start = { from, owner, facilitator, response, runsHandler: false, waiting: undefined } as const;
+      const settled = await settler.settle(taken, start);
       return settled.kind === "lost" || settled.kind === "overtaken" ? LEFT : settled;
     } finally {
       inFlight.end(taken.claim);
