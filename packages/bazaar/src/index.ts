@@ -16,6 +16,7 @@ export {
   type Budget,
   type CatalogEntry,
   type EntryFilter,
+  type EntryMethod,
   type EntryOffer,
   type EntryType,
 } from "./catalog/entry.js";

@@ -86,7 +86,7 @@ async function register(
   try {
     const outcome = await catalog.register(registration);
     if (outcome.kind === "rejected") return { status: "rejected", rejectedReason: outcome.reason };
-    return { status: "success" };
+    return { status: outcome.kind === "listed" ? "success" : "processing" };
   } catch (error) {
     logFailure(logger, "catalog_failed", error);
     return { status: "rejected", rejectedReason: "the catalog cannot be reached; the next payment is listed" };

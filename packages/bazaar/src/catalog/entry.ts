@@ -35,6 +35,21 @@ export interface EntryOffer {
   readonly extra: JsonObject;
 }
 
+/** One method of an HTTP endpoint, as it was last paid for. */
+export interface EntryMethod {
+  /** `GET`, `POST`, … */
+  readonly method: string;
+  readonly accepts: readonly EntryOffer[];
+  readonly description?: string;
+  readonly mimeType?: string;
+  /** The input and output of this method. */
+  readonly discoveryInfo: JsonObject;
+  /** The seller's declarations: `{ bazaar: { info, schema, routeTemplate? } }`. */
+  readonly extensions: JsonObject;
+  /** ISO 8601 with milliseconds. */
+  readonly lastUpdated: string;
+}
+
 /** One service in a catalog. */
 export interface CatalogEntry {
   /** The URL, for a route with parameters the origin and its template, or an MCP identifier such as `mcp://tool/add`. */
@@ -60,6 +75,12 @@ export interface CatalogEntry {
   readonly routeTemplate?: string;
   /** Of an HTTP endpoint: `GET`, … */
   readonly method?: string;
+  /** Of an HTTP endpoint: every method, with its own offers and schemas. `accepts` holds the offers of all of them. */
+  readonly methods?: readonly EntryMethod[];
+  /** Whether the owner of the URL confirmed the entry. Absent: the catalog does not say. */
+  readonly verified?: boolean;
+  /** When the owner confirmed it last: ISO 8601 with milliseconds. */
+  readonly verifiedAt?: string;
   /** Of an MCP tool: its name in `tools/call`. */
   readonly toolName?: string;
 }

@@ -70,6 +70,10 @@ export interface CatalogFilter {
   readonly scheme?: string;
   /** Identifiers of extensions, e.g. `["bazaar"]`. */
   readonly extensions?: readonly string[];
+  /** Only entries that the owner of the URL confirmed, or only others. Default: both, as far as the catalog shows them. */
+  readonly verified?: boolean;
+  /** The most that a call may cost in dollars: one of `PRICE_LIMITS`, e.g. `"0.01"`. */
+  readonly maxPrice?: string;
 }
 
 /** A request for one page of the list, in the order of registration. */
@@ -110,5 +114,7 @@ export interface SearchPage {
   readonly cursor?: string;
 }
 
-/** The outcome of a registration. */
-export type Registered = { readonly kind: "listed" } | { readonly kind: "rejected"; readonly reason: string };
+/** The outcome of a registration. `processing`: the owner of the URL is checked first, in the background. */
+export type Registered =
+  | { readonly kind: "listed" | "processing" }
+  | { readonly kind: "rejected"; readonly reason: string };

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { CatalogEntry, EntryOffer, EntryType } from "../catalog/entry.js";
+export type { CatalogEntry, EntryMethod, EntryOffer, EntryType } from "../catalog/entry.js";
 export { BAZAAR } from "../declaration.js";
 export type {
   Catalog,
