@@ -5,8 +5,8 @@
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type Measured, renderBenchmarks } from "../bench/document.js";
-import { type MeasuredStores, renderStoreBenchmarks } from "../bench/store-document.js";
+import { type Measured, renderBenchmarks } from "../bench/pages/benchmarks.js";
+import { type MeasuredStores, renderStoreBenchmarks } from "../bench/pages/stores.js";
 
 const read = (name: string) => readFileSync(new URL(`../../docs/background/${name}`, import.meta.url), "utf8");
 

@@ -3,17 +3,15 @@
  *
  * @module
  */
-import type { StoreFigures, StoreLatency, StoreThroughput } from "./cases/stores.js";
-import { count, machineLines, ms, ratio, table } from "./document.js";
-import type { Machine } from "./machine.js";
+import type { StoreFigures, StoreLatency, StoreThroughput } from "../cases/stores.js";
+import type { Machine } from "../machine.js";
+import { count, machineLines, ms, ratio, table } from "./markdown.js";
 
 /** Everything. */
 export interface MeasuredStores extends StoreFigures {
   readonly machine: Machine;
   /** Of each store's server or library. */
   readonly storeVersions: string;
-  /** Of other processes, when it began. */
-  readonly loadAverage: number;
 }
 
 const NAMES = {
@@ -45,7 +43,6 @@ export function renderStoreBenchmarks(measured: MeasuredStores): string {
     "",
     ...machineLines(measured.machine),
     `${measured.storeVersions}.`,
-    ...busyLines(measured.loadAverage),
     "",
     "## Targets",
     "",
@@ -122,16 +119,6 @@ function targetsOf({ latencies, throughput }: MeasuredStores): string[][] {
     ]);
   });
   return [...added, ...scaling];
-}
-
-/** Figures of a busy machine say so. */
-function busyLines(loadAverage: number): string[] {
-  if (loadAverage < 1) return [];
-  return [
-    "",
-    `**The machine was busy with other work** (load average ${ratio(loadAverage)}). Times in milliseconds are upper bounds, and requests`,
-    "a second tell little. Processor time is less affected. Run the command again on a quiet machine.",
-  ];
 }
 
 /** How many processes a machine like this can keep at work, and one server of Redis. */
