@@ -46,7 +46,7 @@ if (!(minutes > 0)) throw new RangeError(`--minutes must be a number above 0, no
 
 const note = (what: string) => void process.stderr.write(`\r\u001b[2K${what}`);
 const FULL: Effort = { generations: 3, rounds: 2, seconds: 2, warmUpSeconds: 3, requests: 200, note };
-const QUICK: Effort = { generations: 1, rounds: 1, seconds: 0.2, warmUpSeconds: 0.2, requests: 10, note };
+const QUICK: Effort = { generations: 1, rounds: 1, seconds: 0.2, warmUpSeconds: 0, requests: 10, note };
 const effort = options.quick ? QUICK : FULL;
 
 if (options.only !== undefined) await printSome(options.only);

@@ -114,7 +114,7 @@ async function measureProcesses(
   { effort, runs }: { readonly effort: Effort; readonly runs: Runs },
 ): Promise<void> {
   try {
-    for (let round = -1; round < effort.rounds; round++) {
+    for (let round = effort.warmUpSeconds > 0 ? -1 : 0; round < effort.rounds; round++) {
       for (const runner of inTurn([...stage.servers.keys()], round)) {
         effort.note(`${what.title}: ${runner}`);
         const seconds = round < 0 ? effort.warmUpSeconds : effort.seconds;
@@ -145,7 +145,7 @@ async function measureOnce(
   const server = serverOf(servers, runner);
   const load = { urls: [server.url + path], ...payAt, connections, expect };
   // While the others had their turn, V8 has thrown away what it had compiled.
-  await runLoad({ ...load, seconds: Math.min(1, seconds) });
+  if (seconds >= 1) await runLoad({ ...load, seconds: 1 });
   let before = 0;
   const { requests } = await runLoad(
     { ...load, seconds },

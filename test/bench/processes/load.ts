@@ -63,7 +63,7 @@ const measured: LoadResult = {
   statuses: whole.statuses,
   ...whole.percentiles(),
   intervals: slots.map((slot, at) => ({
-    second: Math.min((at + 1) * intervalSeconds, seconds),
+    second: Math.round((at + 1) * intervalSeconds * 10) / 10,
     statuses: slot.statuses,
     mostWaiting: slot.mostWaiting,
     ...slot.percentiles(),
