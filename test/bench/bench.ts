@@ -4,6 +4,7 @@
  *
  * Usage: `npx -y pnpm@10 bench`. With `--soak` only the minutes of load are measured, and the other figures stay; with
  * `--minutes 2` they are fewer than ten. `--quick` tries everything in little time and writes into a new temporary folder.
+ * `--render` writes the page and the charts again from the figures of the last run.
  * `--only <part of a title>` measures some cases, or one of the other parts by its name, and prints JSON.
  *
  * @module
@@ -38,6 +39,7 @@ const { values: options } = parseArgs({
     only: { type: "string" },
     soak: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
+    render: { type: "boolean", default: false },
     minutes: { type: "string" },
   },
 });
@@ -50,6 +52,7 @@ const QUICK: Effort = { generations: 1, rounds: 1, seconds: 0.2, warmUpSeconds: 
 const effort = options.quick ? QUICK : FULL;
 
 if (options.only !== undefined) await printSome(options.only);
+else if (options.render) write(readFigures());
 else write(options.soak ? { ...readFigures(), soak: await measureSoak() } : await measureAll());
 
 async function measureAll(): Promise<Measured> {

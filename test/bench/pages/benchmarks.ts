@@ -153,10 +153,8 @@ function targetLines(measured: Measured): string[] {
   const [main = ""] = measured.nodes;
   const heading = ["## Targets", ""];
   if (!main.startsWith(`v${TARGET_MAJOR}.`)) {
-    return [
-      ...heading,
-      `The targets are those of Node ${TARGET_MAJOR}. The figures of Node ${main} are not judged by them.`,
-    ];
+    const why = `These figures are of Node ${main} and of earlier code, and are not judged by them.`;
+    return [...heading, `The targets are those of Node ${TARGET_MAJOR}. ${why}`];
   }
   return [
     ...heading,

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Measured } from "./benchmarks.js";
+import { count } from "./markdown.js";
 import { drawBars, drawLines, type Panel, type Point } from "./svg.js";
 
 /** Draws each chart that there are figures for. */
@@ -20,12 +21,16 @@ function drawRatios({ nodes, throughput }: Measured): string {
     title: "Requests per second of the server's processor, to bare Express",
     description:
       "Farebox on each Node, and the reference on the first. Bare Express is the line at 1. Longer is better.",
-    series: [...nodes.map((node) => `Farebox, Node ${node}`), `reference, Node ${nodes[0]}`],
+    series: [...nodes.map((node) => `Farebox, ${majorOf(node)}`), `reference, ${majorOf(nodes[0])}`],
     groups: throughput.map(({ title, byNode }) => ({
       label: title,
       values: [...nodes.map((node) => byNode[node]?.fareboxToBare), byNode[nodes[0] ?? ""]?.referenceToBare],
     })),
   });
+}
+
+function majorOf(node = ""): string {
+  return `Node ${Number.parseInt(node.slice(1), 10)}`;
 }
 
 function drawCost({ nodes, throughput }: Measured): string {
@@ -67,7 +72,7 @@ function drawLatency({ steady, slow }: NonNullable<Measured["soak"]>): string {
   });
   const panels: Panel[] = [
     ...steady.map(({ title, rate, intervals }) => ({
-      title: `${title}, ${rate} payments a second`,
+      title: `${title}, ${count(rate)} payments a second`,
       ...time,
       series: [
         line("p50", intervals, ({ p50 }) => p50),

@@ -5,14 +5,14 @@
  */
 import type { Machine } from "../machine.js";
 
-/** Describes a run: when, on which machine, with which versions. */
-export function machineLines(machine: Machine): string[] {
+/** Describes a run: when, on which machine, with which versions. `more`: versions besides. */
+export function machineLines(machine: Machine, more: readonly string[] = []): string[] {
   const { processor, cores, memoryGigabytes, system, node, isPinned, versions, loadAverage = 0 } = machine;
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const pinned = isPinned ? "servers on one core, load on another" : "servers and load share the cores";
   return [
     `Measured on ${machine.date} with Node ${node}: ${processor}, ${cores} cores, ${memoryGigabytes} GB, ${system}; ${pinned}.`,
-    `${names.join(", ")}.`,
+    `${[...names, ...more].join(", ")}.`,
     ...(loadAverage < 1 ? [] : busyLines(loadAverage)),
   ];
 }

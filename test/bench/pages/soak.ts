@@ -97,7 +97,7 @@ function soakLines({ machine, steady, slow }: Soak): string[] {
     "",
     "Before the minutes that count, and after them. Payments are valid for 60 seconds, and the store in memory forgets them",
     "then: its clock is ten minutes ahead. The heap is without garbage. Listeners are those of the process, the HTTP server",
-    "and its connections.",
+    "and its connections. The client of Redis keeps a timer for each command of the last five seconds.",
     "",
     ...table(
       ["", "heap, MB", "timers", "listeners", "memory of the process, MB"],

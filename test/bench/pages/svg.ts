@@ -68,10 +68,10 @@ export function drawBars({ title, description, series, groups }: Bars): string {
     ];
   });
   const one = `<line class="rule" x1="${x(1)}" x2="${x(1)}" y1="${BAR.top - 4}" y2="${bottom}"/>`;
-  return draw({ title, description, height: bottom + 6 }, [...legend(series, 40), one, ...bars]);
+  return draw({ title, description, height: bottom + 6 }, [...legend(series, 40, "bars"), one, ...bars]);
 }
 
-const PANEL = { left: 64, right: 16, top: 30, plot: 150, height: 246 };
+const PANEL = { left: 64, right: 36, top: 30, plot: 150, height: 246 };
 
 /** Draws lines. */
 export function drawLines({ title, description, panels }: Lines): string {
@@ -98,6 +98,7 @@ function drawPanel(panel: Panel, top: number): string[] {
     ...legend(
       panel.series.map(({ name }) => name),
       top + 32,
+      "lines",
     ),
     ...y.ticks.flatMap((tick) => [
       `<line class="rule" x1="${plot.left}" x2="${plot.right}" y1="${y.at(tick)}" y2="${y.at(tick)}"/>`,
@@ -137,11 +138,12 @@ function scaleOf(values: readonly number[], { from, to, isLogarithmic }: Axis) {
   return { at: (value: number) => along((Math.log10(value) - low) / (high - low)), ticks };
 }
 
-function legend(series: readonly string[], y: number): string[] {
+function legend(series: readonly string[], y: number, kind: "bars" | "lines"): string[] {
   return series.flatMap((name, at) => {
-    const x = PANEL.left + at * 150;
+    const x = PANEL.left + at * 160;
+    const dashes = kind === "lines" ? ` stroke-dasharray="${DASHES[at]}"` : "";
     return [
-      `<path class="line" d="M${x} ${y - 4}h22" stroke="var(--s${at})" stroke-width="3" stroke-dasharray="${DASHES[at]}"/>`,
+      `<path class="line" d="M${x} ${y - 4}h22" stroke="var(--s${at})" stroke-width="3"${dashes}/>`,
       text(x + 28, y, name),
     ];
   });
