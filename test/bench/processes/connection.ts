@@ -47,6 +47,11 @@ export class Connection {
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: ${this.host}\r\n${paid}\r\n`, "latin1");
   }
 
+  /** Ends the connection. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
   #read(bytes: number): true {
     if (this.#missing > 0) this.#missing -= bytes;
     else this.#readHead(bytes);

@@ -31,7 +31,7 @@ export interface RunningServer {
 
 /** A facilitator that runs. */
 export interface RunningFacilitator extends Pick<RunningServer, "url" | "close"> {
-  /** From now on it answers after so many milliseconds. */
+  /** Each of its responses takes so many milliseconds from now on. */
   setLatency(ms: number): void;
 }
 
@@ -48,9 +48,9 @@ export async function startServer(plan: Plan, options: StartOptions = {}): Promi
   const child = start("server.js", JSON.stringify(plan), { core: 0, ...options });
   const { port } = await nextMessage<{ port: number }>(child);
   const ask = <T>(what: Question) => {
-    const answered = nextMessage<T>(child);
+    const response = nextMessage<T>(child);
     child.send(what);
-    return answered;
+    return response;
   };
   return {
     url: `http://127.0.0.1:${port}`,
