@@ -92,11 +92,11 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
+  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
-  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "isLost">;
+  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
   readonly inFlight: InFlight;
   readonly runs: Runs;
   readonly admissions: Admissions;
@@ -171,11 +171,14 @@ export class Gate {
     if (verdict?.kind === "denied") return respond(denied(verdict));
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
-    await this.#openStore(matched);
+    const opening = this.#openStore(matched);
+    if (opening !== undefined) await opening;
     if (matched.route.isPending()) await facilitator.ready();
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
-    const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
+    const { priceFor } = matched.route;
+    const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
+    const route = priceFor === undefined ? matched.route : await this.#price(matched, priceFor, accepted);
     if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
     if (route.isFree) {
       events.emit("granted", () => ({ route: route.key }));
@@ -198,14 +201,16 @@ export class Gate {
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
-    const bodyDigest = await digestOf(request);
+    const digesting = digestOf(request);
+    const bodyDigest = digesting instanceof Promise ? await digesting : digesting;
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
     const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
 
     // 6. The route's validate. A payment that has a record goes by that, even if its request is invalid by now.
-    const invalid = await checkInput(priced, findings);
+    const checking = checkInput(priced, findings);
+    const invalid = checking instanceof Promise ? await checking : checking;
     if (invalid !== undefined && (await store.find(paid.claim.identity)) === undefined) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
       return respond(invalid);
@@ -242,7 +247,7 @@ export class Gate {
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
-      const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
+      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", () => factsOf(paid)) : undefined;
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
@@ -274,9 +279,9 @@ export class Gate {
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
     const { hooks, runs, events } = this.#deps;
-    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
+    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", () => factsOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
-    const others = await asked?.others();
+    const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
       const decision = await this.#settleThenRun(paid);
@@ -288,7 +293,8 @@ export class Gate {
       events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));
       return this.#release(paid, abandonedTooOften());
     }
-    const run = await runs.begin(paid, asked);
+    const begun = runs.begin(paid, { asked, others });
+    const run = begun instanceof Promise ? await begun : begun;
     if (!(run instanceof Run)) {
       events.emit("denied", () => ({ ...factsOf(paid), by: run.by }));
       return this.#release(paid, tooManyPayments(run.retryAfterSeconds));
@@ -311,7 +317,8 @@ export class Gate {
       events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
-    if (await leases.isLost(paid.claim)) return respond(inProgress(tokens.headersFor(paid.claim.identity)));
+    if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim)))
+      return respond(inProgress(tokens.headersFor(paid.claim.identity)));
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
@@ -360,7 +367,7 @@ export class Gate {
     const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const settled = await settler.settle(paid, {
       from: "claimed",
@@ -375,16 +382,20 @@ export class Gate {
     if (settled.kind !== "settled") {
       return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
     }
-    if (await leases.isLost(claim)) return respond(inProgress(tokens.headersFor(identity)));
+    if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
+      return respond(inProgress(tokens.headersFor(identity)));
     events.emit("admitted", () => factsOf(paid));
     const about = { settleResponses: settled.extensionResponses };
     return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };
   }
 
   /** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
-  async #price(matched: MatchedRequest, accepted: AcceptedRequirements | undefined): Promise<PricedRoute | Unpriced> {
-    const { route, request } = matched;
-    if (route.priceFor === undefined) return route;
+  async #price(
+    matched: MatchedRequest,
+    priceFor: NonNullable<PricedRoute["priceFor"]>,
+    accepted: AcceptedRequirements | undefined,
+  ): Promise<PricedRoute | Unpriced> {
+    const { request } = matched;
     const occasion = {
       request: toPriceRequest(matched),
       hasBody: request.hasBody === true,
@@ -392,7 +403,7 @@ export class Gate {
       accepted,
       nowSeconds: Math.floor(this.#deps.now() / 1000),
     };
-    const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
+    const priced = await priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
     if (!("unpriced" in priced) && !priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
     return priced;
   }
