@@ -66,6 +66,16 @@ export function createPayment(
 }
 
 class HandlersPayment implements Payment {
+  /**
+   * Shared by all payments. With a getter of its own, each payment would have a hidden class of its own, which V8 keeps, with the
+   * whole request, until it next collects all garbage.
+   */
+  static readonly #ownAmount: PropertyDescriptor & ThisType<HandlersPayment> = {
+    enumerable: true,
+    get() {
+      return this.#amount.value.toString();
+    },
+  };
   readonly payer: string;
   readonly scheme: string;
   readonly network: string;
@@ -83,7 +93,7 @@ class HandlersPayment implements Payment {
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    Object.defineProperty(this, "amount", { enumerable: true, get: () => amount.value.toString() });
+    Object.defineProperty(this, "amount", HandlersPayment.#ownAmount);
     this.maxAmount = maxAmount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;
