@@ -175,8 +175,9 @@ describe("an entry", () => {
     const post = { info: { input: { type: "http", method: "POST" } }, schema: {} };
     const solana = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", payTo: "So1", asset: "Usdc1" };
     await shop.list({}, { bazaar: post, terms: solana, description: "Sends weather" });
+    const { info: declared } = declare() as { info: object };
     const [entry] = await entriesOf(shop);
-    expect(entry?.description).toBe("Weather for a city");
+    expect(entry).toMatchObject({ description: "Weather for a city", method: "GET", discoveryInfo: declared });
     expect(entry?.methods?.map(({ method, accepts }) => [method, accepts[0]?.payTo])).toEqual([
       ["GET", PAYEE],
       ["POST", "So1"],
