@@ -94,7 +94,7 @@ test("a paid tool is listed under its resource and name, and found by its descri
 
 test("tools of one server URL have separate entries by their names", async () => {
   const { buy, discovery } = await open({
-    toolsOptions: { url: "https://api.example.com/mcp" },
+    toolsOptions: { serverUrl: "https://api.example.com/mcp" },
     sell: (tools) => {
       for (const name of ["add", "subtract"]) tools.tool(name, { price: "$0.001" }, () => ({ content: [] }));
     },

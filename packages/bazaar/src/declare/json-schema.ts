@@ -6,7 +6,7 @@
 import { createRequire } from "node:module";
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { Ajv2020, ErrorObject, Options, ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../declaration.js";
 
 const require = createRequire(import.meta.url);
@@ -30,8 +30,17 @@ export type CompiledSchema =
   | { readonly ok: true; readonly check: SchemaCheck }
   | { readonly ok: false; readonly problem: string };
 
-/** `text`: strings stand for numbers, booleans and lists, as in a query. */
-export type ValueForm = "json" | "text";
+/**
+ * `text`: strings stand for numbers, booleans and lists, as in a query. `first`: only the first mismatch is found, so a long
+ * value costs no more than its own length.
+ */
+export type ValueForm = "json" | "text" | "first";
+
+const FORMS: Readonly<Record<ValueForm, Options>> = {
+  json: SETTINGS,
+  text: { ...SETTINGS, coerceTypes: "array" },
+  first: { ...SETTINGS, allErrors: false },
+};
 
 /** Compiles a schema. References must stay within the schema. Never throws. */
 export function compileSchema(schema: JsonSchema, form: ValueForm = "json"): CompiledSchema {
@@ -51,7 +60,7 @@ function ajvFor(form: ValueForm): Ajv2020 {
   const known = loaded.get(form);
   if (known !== undefined) return known;
   const { Ajv2020: Ajv } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  const ajv = new Ajv(form === "text" ? { ...SETTINGS, coerceTypes: "array" } : SETTINGS);
+  const ajv = new Ajv(FORMS[form]);
   loaded.set(form, ajv);
   return ajv;
 }
