@@ -8,7 +8,7 @@ export { createPaidTools, type PaidTools, type PaidToolsOptions, type PaymentsSo
 export type { RouteToolConfig } from "./route-tool.js";
 export type {
   CallExtra,
-  DeclaredToolConfig,
+  DeclaredArguments,
   PaidCallExtra,
   PaidToolHandler,
   ToolArguments,

@@ -20,7 +20,7 @@ import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
 import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js";
 import type {
   CallExtra,
-  DeclaredToolConfig,
+  DeclaredArguments,
   PaidToolHandler,
   ToolConfig,
   ToolJsonSchema,
@@ -51,15 +51,14 @@ export interface PaidTools {
    *
    * @throws ConfigError with every issue at once.
    */
-  tool<Output extends ToolSchema = undefined>(
+  tool<
+    Input extends ToolSchema = undefined,
+    Output extends ToolSchema = undefined,
+    Declared extends undefined | ToolJsonSchema = undefined,
+  >(
     name: string,
-    config: DeclaredToolConfig<Output>,
-    handler: PaidToolHandler<ToolJsonSchema>,
-  ): void;
-  tool<Input extends ToolSchema = undefined, Output extends ToolSchema = undefined>(
-    name: string,
-    config: ToolConfig<Input, Output>,
-    handler: PaidToolHandler<Input>,
+    config: ToolConfig<Input, Output> & DeclaredArguments<Declared>,
+    handler: PaidToolHandler<Input extends undefined ? Declared : Input>,
   ): void;
   /**
    * Makes a tool of a priced route: `route(app, "GET /weather/:city", { name: "get_weather", inputSchema })`. Each call is a
@@ -90,7 +89,7 @@ export function createPaidTools(payments: PaymentsSource, options: PaidToolsOpti
   const seller = { engine, transport, serverUrl: serverUrlOf(options, engine) };
   const tools = new Map<string, PaidTool>();
   return {
-    tool(name: string, config: object, handler: unknown) {
+    tool(name, config, handler) {
       const tool = priceTool({ name, config, handler, isTaken: tools.has(name) }, seller);
       tools.set(name, { registration: tool.registration, call: (call) => callTool(tool, call) });
     },

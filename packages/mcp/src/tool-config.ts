@@ -103,12 +103,7 @@ export interface ToolConfig<Input extends ToolSchema = undefined, Output extends
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** A paid tool whose arguments are described only in `extensions.bazaar`. They are checked by that schema. */
-export interface DeclaredToolConfig<Output extends ToolSchema = undefined>
-  extends Omit<ToolConfig<ToolJsonSchema, Output>, "inputSchema"> {
-  readonly inputSchema?: undefined;
-  readonly extensions: {
-    readonly bazaar: { readonly inputSchema: ToolJsonSchema; readonly [field: string]: unknown };
-    readonly [extension: string]: object;
-  };
+/** The arguments as `extensions.bazaar` declares them. Without an `inputSchema` beside it, calls are checked by that schema. */
+export interface DeclaredArguments<Declared extends undefined | ToolJsonSchema> {
+  readonly extensions?: { readonly bazaar?: { readonly inputSchema?: Declared; readonly [field: string]: unknown } };
 }

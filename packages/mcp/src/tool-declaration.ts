@@ -38,7 +38,7 @@ export interface OwnDeclaration {
 }
 
 /** Reads what the seller declares. A name that is not the tool's would send buyers to another tool. */
-export function readOwnDeclaration(extensions: unknown, name: string, issues: Issues): OwnDeclaration {
+export function readOwnDeclaration(extensions: unknown = {}, name: string, issues: Issues): OwnDeclaration {
   const given = isJsonObject(extensions) ? (extensions[BAZAAR] ?? {}) : undefined;
   const form = isJsonObject(given) ? given : undefined;
   const isComplete = form !== undefined && "info" in form;
