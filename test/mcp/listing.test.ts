@@ -135,10 +135,11 @@ describe("the finding that nobody learns where a tool's server is", () => {
     ["the server has no URL", {}],
     ["the server has a path, and the payments have no publicUrl", { toolsOptions: { serverUrl: "/mcp" } }],
   ])("is reported with its remedy when %s", async (_what, plan) => {
-    const { payments, ask } = await open({
-      ...plan,
-      sell: (tools) => tools.tool("add", config, () => ({ content: [] })),
-    });
+    const warned: string[] = [];
+    const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
+    const sell: ShopPlan["sell"] = (tools) => tools.tool("add", config, () => ({ content: [] }));
+    const { payments, ask } = await open({ ...plan, sell, options: { logger } });
+    expect(warned).toEqual([CODE]);
     expect(payments.report().findings).toContainEqual({
       code: CODE,
       route: "tool add",

@@ -327,6 +327,8 @@ function createEngine(parts: Parts): {
         offers: reportOffers(route),
       };
       handlers.push({ gate: routeGate, route });
+      // No request of an app leads to it, so no request would tell.
+      if (as !== undefined) for (const found of route.notices) findings.tell(found);
       start();
       return routeGate;
     },
