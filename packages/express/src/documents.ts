@@ -1,5 +1,5 @@
 /**
- * Handlers that serve documents about the priced routes, for crawlers and agents.
+ * Handlers that serve documents about the priced routes and tools, for crawlers and agents.
  *
  * @module
  */

@@ -90,7 +90,7 @@ export interface ToolConfig<Input extends ToolSchema = undefined, Output extends
   /** The price of each way to pay that has none of its own. */
   readonly price?: Price | ToolPriceFunction<Input>;
   readonly title?: string;
-  /** For people and models. The price is added. Catalogs get the first 500 characters. Default `Tool: <name>`. */
+  /** For people and models. The price is added. Catalogs get the first 500 characters. Default: that of `resource`. */
   readonly description?: string;
   /** Default: the JSON Schema in `extensions.bazaar`. */
   readonly inputSchema?: Input;
