@@ -85,13 +85,19 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
     network,
     extra: {},
     signers: [],
-    verify: async () => ({ isValid: true, payer: "0xbb" }),
-    settle: async () => ({ success: true, payer: "0xbb", transaction: "0xcc", network }),
+    verify: async (request) => ({ isValid: true, payer: payerOf(request) }),
+    settle: async (request) => ({ success: true, payer: payerOf(request), transaction: "0xcc", network }),
     health: async () => ({ ok: true }),
   };
 }
 
-const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+/** The payer of a signed payment; any other one for the payments of {@link paymentFor}. */
+function payerOf({ paymentPayload }: FacilitatorRequest): string {
+  const { authorization } = paymentPayload.payload as { readonly authorization?: { readonly from: string } };
+  return authorization?.from ?? "0xbb";
+}
+
+export const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453"), yesScheme("exact", SOLANA)];
 
 /** Starts the facilitator. */
@@ -101,7 +107,8 @@ export async function openLibrary(options: LibraryOptions = {}): Promise<Library
   const facilitator = createFacilitator({ schemes, catalog, ...(logger === undefined ? {} : { logger }) });
   const app = options.isExpress4 === true ? express4() : express();
   app.use(facilitatorRouter(facilitator, { open: true, ...(logger === undefined ? {} : { logger }) }));
-  const server = createServer(app);
+  // A busy machine pauses a test for longer than the five seconds that a connection may be idle.
+  const server = createServer({ keepAliveTimeout: 60_000 }, app);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const read = async (response: Response): Promise<Reply> => {
