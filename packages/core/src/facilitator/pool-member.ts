@@ -456,10 +456,7 @@ interface Limits {
 }
 
 /** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
-function within<T>(
-  { operation, deadlineMs, signal }: Limits,
-  call: (options: CallOptions) => Promise<T>,
-): Promise<T> {
+function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
     let controller: AbortController | undefined;

@@ -171,8 +171,7 @@ export class Gate {
     if (verdict?.kind === "denied") return respond(denied(verdict));
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
-    const opening = this.#openStore(matched);
-    if (opening !== undefined) await opening;
+    await this.#openStore(matched);
     if (matched.route.isPending()) await facilitator.ready();
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
@@ -201,16 +200,14 @@ export class Gate {
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
-    const digesting = digestOf(request);
-    const bodyDigest = digesting instanceof Promise ? await digesting : digesting;
+    const bodyDigest = await digestOf(request);
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
     const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
     if (read.reading.kind === "expired") return this.#decideExpired(paid, read.reading.expiredReason, untilMs);
 
     // 6. The route's validate. A payment that has a record goes by that, even if its request is invalid by now.
-    const checking = checkInput(priced, findings);
-    const invalid = checking instanceof Promise ? await checking : checking;
+    const invalid = await checkInput(priced, findings);
     if (invalid !== undefined && (await store.find(paid.claim.identity)) === undefined) {
       events.emit("denied", () => ({ ...factsOf(paid), by: "validate" }));
       return respond(invalid);

@@ -65,17 +65,21 @@ export function createPayment(
   return Object.freeze(new HandlersPayment(paid, amount, run));
 }
 
+let amountOf: (payment: HandlersPayment) => string;
+
+/** Shared by all payments: with a getter of its own, each would have a hidden class of its own in V8. */
+const OWN_AMOUNT: PropertyDescriptor & ThisType<HandlersPayment> = {
+  enumerable: true,
+  get() {
+    return amountOf(this);
+  },
+};
+
 class HandlersPayment implements Payment {
-  /**
-   * Shared by all payments. With a getter of its own, each payment would have a hidden class of its own, which V8 keeps, with the
-   * whole request, until it next collects all garbage.
-   */
-  static readonly #ownAmount: PropertyDescriptor & ThisType<HandlersPayment> = {
-    enumerable: true,
-    get() {
-      return this.#amount.value.toString();
-    },
-  };
+  static {
+    amountOf = (payment) => payment.#amount.value.toString();
+  }
+
   readonly payer: string;
   readonly scheme: string;
   readonly network: string;
@@ -93,7 +97,7 @@ class HandlersPayment implements Payment {
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    Object.defineProperty(this, "amount", HandlersPayment.#ownAmount);
+    Object.defineProperty(this, "amount", OWN_AMOUNT);
     this.maxAmount = maxAmount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;
