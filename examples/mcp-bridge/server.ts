@@ -5,11 +5,15 @@
  */
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { createBridge } from "./bridge.js";
+import { Budget, BudgetError } from "./budget.js";
 import { readSettings, SettingsError } from "./settings.js";
 
 try {
-  await createBridge(await readSettings(process.env)).connect(new StdioServerTransport());
+  const settings = await readSettings(process.env);
+  const budget = Budget.open(settings.budgetFile, settings.maxTotal);
+  await createBridge(settings, budget).connect(new StdioServerTransport());
 } catch (error) {
-  process.stderr.write(`${error instanceof SettingsError ? error.message : "The bridge could not be started."}\n`);
+  const isExpected = error instanceof SettingsError || error instanceof BudgetError;
+  process.stderr.write(`${isExpected ? error.message : "The bridge could not be started."}\n`);
   process.exitCode = 1;
 }
