@@ -44,10 +44,13 @@ const HEADER = "farebox budget 1";
 
 /** What was spent, and the limit. */
 export class Budget {
-  constructor(
-    readonly file: string,
-    readonly total: Dollars,
-  ) {}
+  readonly file: string;
+  readonly total: Dollars;
+
+  private constructor(file: string, total: Dollars) {
+    this.file = file;
+    this.total = total;
+  }
 
   /** Opens the file, and creates it if there is none. @throws BudgetError when the file is damaged or cannot be written */
   static open(file: string, total: Dollars): Budget {

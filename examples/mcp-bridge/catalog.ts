@@ -5,7 +5,6 @@
  */
 import { type CatalogEntry, createDiscoveryClient, DiscoveryError } from "@farebox/bazaar";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
-import { type BridgeTool, CAUTION, fail, toResult } from "./bridge.js";
 import {
   ArgumentError,
   type Declaration,
@@ -19,6 +18,7 @@ import {
 } from "./endpoint.js";
 import { explain } from "./http.js";
 import { type Buyer, describePrice, type Offer } from "./payment.js";
+import { type BridgeTool, CAUTION, fail, toResult } from "./tools.js";
 
 const MAX_FOUND = 500;
 const MAX_SCHEMA = 4_000;
@@ -111,7 +111,9 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
   };
 
   const call = async ({ resource, method, ...args }: Record<string, unknown>, signal: AbortSignal) => {
-    const services = [...found.values()].filter((one) => one.resource === resource && (method ?? one.method) === one.method);
+    const services = [...found.values()].filter(
+      (one) => one.resource === resource && (method ?? one.method) === one.method,
+    );
     const [service] = services;
     if (service === undefined) throw new ArgumentError("search_services has not found this resource in this session");
     if (services.length > 1) {
@@ -132,7 +134,11 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
 const LOCAL_NAME = /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$|^[\d.]+$|^\[/;
 
 /** Where a service is, or why it is not called. */
-function placeOf({ type, resource, routeTemplate }: CatalogEntry, method: string, mayBeLocal: boolean): EndpointPlace | string {
+function placeOf(
+  { type, resource, routeTemplate }: CatalogEntry,
+  method: string,
+  mayBeLocal: boolean,
+): EndpointPlace | string {
   if (type === "mcp") return "it is a tool of an MCP server: add that server to the MCP client";
   if (!METHODS.includes(method)) return `the method ${quote(method)} is unknown`;
   if (!URL.canParse(resource)) return "its resource is not a URL";

@@ -42,7 +42,7 @@ export interface EndpointRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: BodyInit;
+  readonly body?: string;
 }
 
 /** Arguments that make no request. Nothing was sent. */
@@ -168,7 +168,8 @@ export function toRequest(place: EndpointPlace, declared: Declaration, args: Cal
   const hasBody = !SAFE_METHODS.includes(place.method);
   const allowed = ["pathParams", "queryParams", ...(hasBody ? ["body"] : [])];
   const stranger = Object.keys(args).find((name) => !allowed.includes(name));
-  if (stranger !== undefined) throw new ArgumentError(`unknown argument ${quote(stranger)}; known: ${allowed.join(", ")}`);
+  if (stranger !== undefined)
+    throw new ArgumentError(`unknown argument ${quote(stranger)}; known: ${allowed.join(", ")}`);
   const url = new URL(place.origin);
   const path = fillPath(place, objectAt(args, "pathParams"));
   url.pathname = path;
@@ -209,7 +210,7 @@ function encodeParam(name: string, values: JsonObject): string {
   const value = fieldOf(values, name);
   if (value === undefined || value === null) throw new ArgumentError(`pathParams: ${name} is missing`);
   const text = toText(value);
-  const isSegment = text !== "" && text !== "." && text !== ".." && !/[/\\]/.test(text) && text.isWellFormed();
+  const isSegment = text !== "" && text !== "." && text !== ".." && !/[/\\]|\p{Surrogate}/u.test(text);
   if (!isSegment) throw new ArgumentError(`pathParams: ${name} must be text that is not empty and has no slash`);
   return encodeURIComponent(text);
 }
@@ -243,7 +244,8 @@ function objectAt(args: CallArguments, name: string): JsonObject {
 
 function checkRequired(name: string, schema: JsonObject | undefined, value: unknown): void {
   for (const key of requiredIn(schema)) {
-    if (!isJsonObject(value) || !Object.hasOwn(value, key)) throw new ArgumentError(`${name}: ${quote(key)} is missing`);
+    if (!isJsonObject(value) || !Object.hasOwn(value, key))
+      throw new ArgumentError(`${name}: ${quote(key)} is missing`);
   }
 }
 

@@ -18,13 +18,12 @@ export interface Reply {
 /** No response. */
 export class NoReplyError extends Error {
   override readonly name = "NoReplyError";
+  /** Whether the request certainly did not reach the server. */
+  readonly isUnsent: boolean;
 
-  constructor(
-    message: string,
-    /** Whether the request certainly did not reach the server. */
-    readonly isUnsent: boolean,
-  ) {
+  constructor(message: string, isUnsent: boolean) {
     super(message);
+    this.isUnsent = isUnsent;
   }
 }
 

@@ -62,7 +62,10 @@ export class Buyer {
     });
     if (reply.status !== 402) return { reply, note: "Nothing was paid." };
     const challenge = readChallenge(reply);
-    if (challenge === undefined) throw new PurchaseError(`${request.url.href} wants a payment in a form that is not x402 version 2. Nothing was paid.`);
+    if (challenge === undefined)
+      throw new PurchaseError(
+        `${request.url.href} wants a payment in a form that is not x402 version 2. Nothing was paid.`,
+      );
     const offer = this.#choose(challenge.accepts, request.url);
     const header = await this.#sign(challenge, offer, signal);
     const most = dollarsOf(offer)!;
@@ -74,14 +77,23 @@ export class Buyer {
     }
     const paid = await sendPaid(request, header, signal).catch((error: NoReplyError) => {
       if (!error.isUnsent) throw new PurchaseError(`${error.message}. ${unknownOutcome(most)}`);
-      this.#budget.giveBack(most, label);
+      this.#giveBack(most, label);
       throw new PurchaseError(`${error.message}. The payment was not sent.`);
     });
     const receipt = readReceipt(paid);
     const taken = takenOf(paid, receipt, offer);
-    if (isTrusted && taken !== undefined) this.#budget.giveBack(most - taken, label);
+    if (isTrusted && taken !== undefined) this.#giveBack(most - taken, label);
     const note = describeOutcome({ offer, most, taken, isTrusted, receipt }) + this.#permit2Hint(paid, offer);
     return { reply: paid, ...(receipt === undefined ? {} : { receipt }), challenge, note };
+  }
+
+  /** The response is delivered even if the file cannot be written any more: then more counts as spent than was. */
+  #giveBack(amount: Dollars, label: string): void {
+    try {
+      this.#budget.giveBack(amount, label);
+    } catch (error) {
+      if (!(error instanceof BudgetError)) throw error;
+    }
   }
 
   /** The first offer within all limits. @throws PurchaseError with the reason against each */
@@ -111,7 +123,8 @@ export class Buyer {
     const payee = isEvm ? payTo.toLowerCase() : payTo;
     if (allowedPayees?.has(payee) === false) return `the payee ${quote(payTo)} is not in ALLOWED_PAYEES`;
     if (dollars > maxPerCall) return `${describeOffer(offer)} is more than MAX_PER_CALL (${formatDollars(maxPerCall)})`;
-    if (dollars > left) return `${describeOffer(offer)} is more than what is left of MAX_TOTAL (${formatDollars(left)})`;
+    if (dollars > left)
+      return `${describeOffer(offer)} is more than what is left of MAX_TOTAL (${formatDollars(left)})`;
     return undefined;
   }
 
@@ -136,7 +149,8 @@ export class Buyer {
 /** The limits are checked by the buyer, before anything is signed. */
 function createWallet({ evm, svm, svmRpcUrl }: Settings): x402Client {
   const wallet = new x402Client().setSpendControls(false);
-  if (evm !== undefined) wallet.register("eip155:*", new ExactEvmScheme(evm)).register("eip155:*", new UptoEvmScheme(evm));
+  if (evm !== undefined)
+    wallet.register("eip155:*", new ExactEvmScheme(evm)).register("eip155:*", new UptoEvmScheme(evm));
   if (svm !== undefined) {
     wallet.register("solana:*", new ExactSvmScheme(svm, svmRpcUrl === undefined ? {} : { rpcUrl: svmRpcUrl }));
   }
@@ -229,7 +243,8 @@ function takenOf({ status, text }: Reply, receipt: SettlementResponse | undefine
   if (receipt?.success === true) {
     const said = offer.scheme === "upto" ? receipt.amount : undefined;
     const taken = typeof said === "string" && /^\d{1,78}$/.test(said) ? dollarsOf({ ...offer, amount: said })! : most;
-    return taken < most ? taken : most;
+    const isWithin = taken <= most;
+    return isWithin ? taken : most;
   }
   const body = attempt(() => JSON.parse(text));
   const { error, message } = isJsonObject(body) ? body : {};

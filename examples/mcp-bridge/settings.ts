@@ -64,11 +64,21 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const isCatalogOnly = Boolean(env["CATALOG_URL"]) && !env["RESOURCE_SERVER_URL"] && !env["ENDPOINT_PATH"];
   const base = await read("RESOURCE_SERVER_URL", "an http or https URL", (text) => parseUrl(text), DEFAULTS.url);
   const listed = isCatalogOnly ? "" : DEFAULTS.path;
-  const endpoints = await read("ENDPOINT_PATH", PATHS, (text) => readPlaces(base ?? new URL(DEFAULTS.url), text), listed);
+  const endpoints = await read(
+    "ENDPOINT_PATH",
+    PATHS,
+    (text) => readPlaces(base ?? new URL(DEFAULTS.url), text),
+    listed,
+  );
   const maxPerCall = await read("MAX_PER_CALL", DOLLARS, parseDollars, DEFAULTS.perCall);
   const maxTotal = await read("MAX_TOTAL", DOLLARS, parseDollars, DEFAULTS.total);
   const allowedPayees = await read("ALLOWED_PAYEES", "addresses with commas between them", parsePayees);
-  const budgetFile = await read("BUDGET_FILE", "the path of a file", parseFile, join(homedir(), ".farebox-bridge-budget"));
+  const budgetFile = await read(
+    "BUDGET_FILE",
+    "the path of a file",
+    parseFile,
+    join(homedir(), ".farebox-bridge-budget"),
+  );
   const timeoutSeconds = await read("CALL_TIMEOUT_SECONDS", "a whole number from 1 to 300", parseSeconds, "60");
   if (!env["EVM_PRIVATE_KEY"] && !env["SVM_PRIVATE_KEY"]) {
     problems.push("at least one of EVM_PRIVATE_KEY and SVM_PRIVATE_KEY must be provided");
