@@ -13,8 +13,8 @@ import {
   decodePaymentResponseHeader,
   encodePaymentSignatureHeader,
 } from "@x402/core/http";
-import { ExactEvmScheme, PERMIT2_ADDRESS, UptoEvmScheme } from "@x402/evm";
-import { ExactSvmScheme } from "@x402/svm/exact/client";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { type Budget, BudgetError, DECIMALS, type Dollars, formatDollars } from "./budget.js";
 import { type EndpointRequest, quote } from "./endpoint.js";
 import { NoReplyError, type Reply, send } from "./http.js";
@@ -43,10 +43,19 @@ export class Buyer {
   readonly #budget: Budget;
   readonly #wallet: x402Client;
 
-  constructor(settings: Settings, budget: Budget) {
+  private constructor(settings: Settings, budget: Budget, wallet: x402Client) {
     this.#settings = settings;
     this.#budget = budget;
-    this.#wallet = createWallet(settings);
+    this.#wallet = wallet;
+  }
+
+  static async create(settings: Settings, budget: Budget): Promise<Buyer> {
+    return new Buyer(settings, budget, await createWallet(settings));
+  }
+
+  /** How long one call may take. */
+  get timeoutMs(): number {
+    return this.#settings.timeoutSeconds * 1000;
   }
 
   /**
@@ -56,7 +65,7 @@ export class Buyer {
    * @throws PurchaseError
    */
   async buy(request: EndpointRequest, isTrusted: boolean, cancelled: AbortSignal): Promise<Bought> {
-    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(this.#settings.timeoutSeconds * 1000)]);
+    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(this.timeoutMs)]);
     const reply = await send(request, {}, signal).catch((error: NoReplyError) => {
       throw new PurchaseError(`${error.message}. Nothing was paid.`);
     });
@@ -147,11 +156,12 @@ export class Buyer {
 }
 
 /** The limits are checked by the buyer, before anything is signed. */
-function createWallet({ evm, svm, svmRpcUrl }: Settings): x402Client {
+async function createWallet({ evm, svm, svmRpcUrl }: Settings): Promise<x402Client> {
   const wallet = new x402Client().setSpendControls(false);
   if (evm !== undefined)
     wallet.register("eip155:*", new ExactEvmScheme(evm)).register("eip155:*", new UptoEvmScheme(evm));
   if (svm !== undefined) {
+    const { ExactSvmScheme } = await import("@x402/svm/exact/client");
     wallet.register("solana:*", new ExactSvmScheme(svm, svmRpcUrl === undefined ? {} : { rpcUrl: svmRpcUrl }));
   }
   return wallet;
@@ -164,6 +174,9 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }
+
+/** The contract is at this address on all chains. */
+const PERMIT2_ADDRESS = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 const MAX_REPEATS = 3;
 const MAX_WAIT_SECONDS = 10;

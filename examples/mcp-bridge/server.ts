@@ -18,15 +18,15 @@ const ANNOTATIONS = { openWorldHint: true, idempotentHint: false };
 try {
   const settings = await readSettings(process.env);
   const budget = Budget.open(settings.budgetFile, settings.maxTotal);
-  await createBridge(settings, budget).connect(new StdioServerTransport());
+  const buyer = await Buyer.create(settings, budget);
+  await createBridge(settings, budget, buyer).connect(new StdioServerTransport());
 } catch (error) {
   const isExpected = error instanceof SettingsError || error instanceof BudgetError;
   process.stderr.write(`${isExpected ? error.message : "The bridge could not be started."}\n`);
   process.exitCode = 1;
 }
 
-function createBridge(settings: Settings, budget: Budget): Server {
-  const buyer = new Buyer(settings, budget);
+function createBridge(settings: Settings, budget: Budget, buyer: Buyer): Server {
   const server = new Server(
     { name: "farebox-mcp-bridge", version: "0.1.0" },
     { capabilities: { tools: { listChanged: true } } },

@@ -5,8 +5,7 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { createKeyPairSignerFromBytes, getBase58Encoder, type KeyPairSigner } from "@solana/kit";
-import { getAddress, isAddress } from "viem";
+import type { KeyPairSigner } from "@solana/kit";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Dollars, parseDollars } from "./budget.js";
 import { type EndpointPlace, isLocalHost, readPlaces } from "./endpoint.js";
@@ -106,7 +105,9 @@ function parseEvmKey(text: string): PrivateKeyAccount {
   return privateKeyToAccount(text as `0x${string}`);
 }
 
-function parseSvmKey(text: string): Promise<KeyPairSigner> {
+/** The library is loaded only where there is such a key. */
+async function parseSvmKey(text: string): Promise<KeyPairSigner> {
+  const { createKeyPairSignerFromBytes, getBase58Encoder } = await import("@solana/kit");
   return createKeyPairSignerFromBytes(getBase58Encoder().encode(text));
 }
 
@@ -129,10 +130,8 @@ function parsePayees(text: string): ReadonlySet<string> {
 }
 
 function parsePayee(text: string): string {
-  if (isAddress(text, { strict: false })) return getAddress(text).toLowerCase();
-  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) || getBase58Encoder().encode(text).length !== 32) {
-    throw new SettingsError("not an address");
-  }
+  if (/^0x[0-9a-fA-F]{40}$/.test(text)) return text.toLowerCase();
+  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) throw new SettingsError("not an address");
   return text;
 }
 

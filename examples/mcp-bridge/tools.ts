@@ -70,12 +70,13 @@ export function createEndpointTool(
 ): BridgeTool {
   const { method, origin, template } = place;
   let known: Known | undefined;
-  let reason = "";
+  let reason: string | undefined;
   const learn = async () => {
     if (known !== undefined) return;
+    const signal = AbortSignal.timeout(Math.min(LEARN_MS, buyer.timeoutMs));
     try {
-      known = await (SAFE_METHODS.includes(method) ? askEndpoint(place) : askDocument(place));
-      reason = known === undefined ? "the seller does not publish it" : "";
+      known = await (SAFE_METHODS.includes(method) ? askEndpoint(place, signal) : askDocument(place, signal));
+      reason = "the seller does not publish it";
     } catch (error) {
       reason = (error as Error).message;
     }
@@ -90,7 +91,8 @@ export function createEndpointTool(
       return { description, inputSchema: inputSchemaOf(place, declared) as Tool["inputSchema"] };
     },
     async call(args, signal) {
-      await learn();
+      // A call must know what the declaration requires. A client need not have listed the tools.
+      if (reason === undefined) await learn();
       const bought = await buyer.buy(toRequest(place, known?.declared ?? {}, args), true, signal);
       if (known === undefined && bought.challenge !== undefined) {
         known = { declared: declarationOf(bought.challenge), price: describePrice(bought.challenge.accepts) };
@@ -104,17 +106,20 @@ export function createEndpointTool(
 const LEARN_MS = 5_000;
 
 /** Asks a method that changes nothing, without a payment. */
-async function askEndpoint(place: EndpointPlace): Promise<Known | undefined> {
-  const reply = await send(toRequest(place, {}, placeholdersOf(place)), {}, AbortSignal.timeout(LEARN_MS));
+async function askEndpoint(place: EndpointPlace, signal: AbortSignal): Promise<Known | undefined> {
+  const reply = await send(toRequest(place, {}, placeholdersOf(place)), {}, signal);
   if (reply.status !== 402) return undefined;
   const challenge = readChallenge(reply);
   return challenge && { declared: declarationOf(challenge), price: describePrice(challenge.accepts) };
 }
 
 /** Looks a method that changes something up in the seller's document. To ask without a payment could run it, if it is free. */
-async function askDocument({ method, origin, template }: EndpointPlace): Promise<Known | undefined> {
+async function askDocument(
+  { method, origin, template }: EndpointPlace,
+  signal: AbortSignal,
+): Promise<Known | undefined> {
   const url = new URL("/.well-known/x402", origin);
-  const { status, text } = await send({ method: "GET", url, headers: {} }, {}, AbortSignal.timeout(LEARN_MS));
+  const { status, text } = await send({ method: "GET", url, headers: {} }, {}, signal);
   const items = status === 200 ? readItems(text) : [];
   const item = items.find((one) => one["method"] === method && one["resource"] === origin + template);
   if (item === undefined) return undefined;
