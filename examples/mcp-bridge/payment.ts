@@ -3,10 +3,9 @@
  *
  * @module
  */
+import { dollarsOf, networkName, stablecoinOf } from "@farebox/bazaar/facilitator";
 import type { JsonObject, PaymentRequired, PaymentRequirements, SettlementResponse } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import { ASSETS as EVM_ASSETS } from "@farebox/evm";
-import { ASSETS as SVM_ASSETS } from "@farebox/svm";
 import { x402Client } from "@x402/core/client";
 import {
   decodePaymentRequiredHeader,
@@ -15,7 +14,7 @@ import {
 } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
-import { type Budget, BudgetError, DECIMALS, type Dollars, formatDollars } from "./budget.js";
+import { type Budget, BudgetError, type Dollars, formatDollars } from "./budget.js";
 import { type EndpointRequest, quote } from "./endpoint.js";
 import { NoReplyError, type Reply, send } from "./http.js";
 import type { Settings } from "./settings.js";
@@ -281,29 +280,15 @@ function describeOutcome(outcome: {
   }
   if (receipt?.success !== true) return "Nothing was charged, the seller says.";
   const transaction = receipt.transaction ? `, transaction ${quote(receipt.transaction)}` : "";
-  const { symbol = "", networkName = "" } = findAsset(offer) ?? {};
-  return `Paid ${formatDollars(taken)} ${symbol} on ${networkName}${transaction}.`;
+  return `Paid ${formatDollars(taken)} ${stablecoinOf(offer)?.symbol} on ${nameOfNetwork(offer.network)}${transaction}.`;
 }
 
 function unknownOutcome(most: Dollars): string {
   return `Whether the payment was charged is unknown: ${formatDollars(most)} counts as spent. Do not repeat the call without asking the user.`;
 }
 
-/** The known stablecoins. Only their value in dollars is known. */
-function findAsset({ network, asset }: Pick<Offer, "network" | "asset">) {
-  const evm = EVM_ASSETS.find((one) => one.network === network && one.address.toLowerCase() === asset.toLowerCase());
-  return evm ?? SVM_ASSETS.find((one) => one.network === network && one.mint === asset);
-}
-
 function nameOfNetwork(network: string): string {
-  const known = [...EVM_ASSETS, ...SVM_ASSETS].find((one) => one.network === network);
-  return known?.networkName ?? quote(network);
-}
-
-/** The value of an offer; `undefined` for a token that is not known. */
-function dollarsOf(offer: Offer): Dollars | undefined {
-  const asset = findAsset(offer);
-  return asset === undefined ? undefined : BigInt(offer.amount) * 10n ** BigInt(DECIMALS - asset.decimals);
+  return networkName(network) ?? quote(network);
 }
 
 /** The offers in a list of a stranger that can be described. */
@@ -313,12 +298,12 @@ export function readOffers(accepts: unknown): readonly Offer[] {
 
 /** `$0.001 USDC on Base Sepolia`. */
 export function describeOffer(offer: Offer): string {
-  const [dollars, asset] = [dollarsOf(offer), findAsset(offer)];
+  const [dollars, coin] = [dollarsOf(offer), stablecoinOf(offer)];
   const most = offer.scheme === "upto" ? "up to " : "";
-  if (dollars === undefined || asset === undefined) {
+  if (dollars === undefined || coin === undefined) {
     return `${most}${offer.amount} units of the token ${quote(offer.asset)} on ${nameOfNetwork(offer.network)}`;
   }
-  return `${most}${formatDollars(dollars)} ${asset.symbol} on ${asset.networkName}`;
+  return `${most}${formatDollars(dollars)} ${coin.symbol} on ${coin.networkName}`;
 }
 
 /** The prices of a call, each once. */

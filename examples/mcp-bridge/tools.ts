@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { STATUS_CODES } from "node:http";
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
@@ -42,18 +43,16 @@ export function toResult({ reply, receipt, note }: Bought): CallToolResult {
   const link = reply.headers.get("Location");
   const isOk = reply.status >= 200 && reply.status < 300;
   const isGood = isOk || (link !== null && receipt?.success === true);
-  const text = link ?? reply.text;
+  const text = link ?? (reply.text === "" ? "(no body)" : reply.text);
   return {
     content: [
-      { type: "text", text: isGood ? text : `${reply.status} ${STATUS[reply.status] ?? ""}\n${text}` },
+      { type: "text", text: isGood ? text : `${reply.status} ${STATUS_CODES[reply.status] ?? ""}\n${text}` },
       { type: "text", text: note },
     ],
     ...(isGood ? {} : { isError: true }),
     ...(receipt === undefined ? {} : { _meta: { "x402/payment-response": receipt } }),
   };
 }
-
-const STATUS: Readonly<Record<number, string>> = { 402: "Payment Required", 412: "Precondition Failed" };
 
 /** What is known of an endpoint. */
 interface Known {
