@@ -16,7 +16,7 @@ import { dirname } from "node:path";
 export type Dollars = bigint;
 
 /** The decimals of {@link Dollars}. */
-export const DECIMALS = 18;
+const DECIMALS = 18;
 
 /** Reads `0.10` or `$0.10`. @throws RangeError for anything else, and for zero */
 export function parseDollars(text: string): Dollars {

@@ -297,7 +297,7 @@ export function readOffers(accepts: unknown): readonly Offer[] {
 }
 
 /** `$0.001 USDC on Base Sepolia`. */
-export function describeOffer(offer: Offer): string {
+function describeOffer(offer: Offer): string {
   const [dollars, coin] = [dollarsOf(offer), stablecoinOf(offer)];
   const most = offer.scheme === "upto" ? "up to " : "";
   if (dollars === undefined || coin === undefined) {

@@ -131,8 +131,8 @@ function sell(payments: Payments): Express {
   const upto = { ...usdc, scheme: "upto", extra: { name: "USDC", version: "2", facilitatorAddress: OTHER } };
   const askFor = (accepts: unknown[], paid: RequestHandler): RequestHandler => {
     return (req, res, next) => {
-      if (req.get("PAYMENT-SIGNATURE") !== undefined) return paid(req, res, next);
-      res.status(402).json({ x402Version: 2, error: "Payment required", accepts });
+      if (req.get("PAYMENT-SIGNATURE") !== undefined) void paid(req, res, next);
+      else res.status(402).json({ x402Version: 2, error: "Payment required", accepts });
     };
   };
   app.get(
