@@ -52,6 +52,11 @@ export class Buyer {
     return new Buyer(settings, budget, await createWallet(settings));
   }
 
+  /** The limit on one call, for people. */
+  get most(): string {
+    return formatDollars(this.#settings.maxPerCall);
+  }
+
   /** How long one call may take. */
   get timeoutMs(): number {
     return this.#settings.timeoutSeconds * 1000;
@@ -76,6 +81,7 @@ export class Buyer {
       );
     const offer = this.#choose(challenge.accepts, request.url);
     const header = await this.#sign(challenge, offer, signal);
+    if (signal.aborted) throw new PurchaseError(`${request.url.href}: the call has ended. Nothing was paid.`);
     const most = dollarsOf(offer)!;
     const label = `${request.method} ${request.url.href}`;
     try {
@@ -114,7 +120,7 @@ export class Buyer {
       reasons.push(reason);
     }
     const known = reasons.length === 0 ? "it offers no way to pay" : [...new Set(reasons)].slice(0, 8).join("; ");
-    throw new PurchaseError(`${url.href} was not paid: ${known}. Nothing was paid.`);
+    throw new PurchaseError(`${url.href} was not bought: ${known}. Nothing was paid.`);
   }
 
   #problemOf(offer: PaymentRequirements, left: Dollars): string | undefined {
@@ -218,7 +224,8 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 /** Reads the challenge of a 402 from the header, or from the body; `undefined` when there is none of version 2. */
 export function readChallenge({ headers, text }: Reply): PaymentRequired | undefined {
   const header = headers.get("PAYMENT-REQUIRED");
-  const found = attempt(() => (header === null ? JSON.parse(text) : decodePaymentRequiredHeader(header)));
+  const inHeader = header === null ? undefined : attempt(() => decodePaymentRequiredHeader(header));
+  const found = inHeader ?? attempt(() => JSON.parse(text));
   if (!isJsonObject(found) || found["x402Version"] !== 2 || !Array.isArray(found["accepts"])) return undefined;
   return { ...found, accepts: found["accepts"].filter(isOffer) } as unknown as PaymentRequired;
 }

@@ -24,7 +24,7 @@ export interface Settings {
   readonly allowedPayees: ReadonlySet<string> | undefined;
   readonly budgetFile: string;
   readonly timeoutSeconds: number;
-  /** Replaces the keys, and a node's URL, which may hold one. */
+  /** Replaces the keys, and the URL of a node, which may hold one. */
   redact(text: string): string;
 }
 
@@ -78,13 +78,15 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     parseFile,
     join(homedir(), ".farebox-bridge-budget"),
   );
-  const timeoutSeconds = await read("CALL_TIMEOUT_SECONDS", "a whole number from 1 to 300", parseSeconds, "60");
+  const timeoutSeconds = await read("CALL_TIMEOUT_SECONDS", "a whole number from 1 to 300", parseSeconds, "45");
   if (!env["EVM_PRIVATE_KEY"] && !env["SVM_PRIVATE_KEY"]) {
     problems.push("at least one of EVM_PRIVATE_KEY and SVM_PRIVATE_KEY must be provided");
   }
   if (problems.length > 0) throw new SettingsError(problems.join("\n"));
   const evmKey = env["EVM_PRIVATE_KEY"] ?? "";
-  const secrets = [evmKey, evmKey.slice(2), env["SVM_PRIVATE_KEY"], env["SVM_RPC_URL"], svmRpcUrl].filter(Boolean);
+  // The URL of a node may hold a key, unless it is an origin alone.
+  const nodes = svmRpcUrl === undefined || svmRpcUrl === `${new URL(svmRpcUrl).origin}/` ? [] : [svmRpcUrl];
+  const secrets = [evmKey, evmKey.slice(2), env["SVM_PRIVATE_KEY"], ...nodes].filter(Boolean);
   return {
     endpoints: endpoints ?? [],
     ...{ catalog, evm, svm, svmRpcUrl, allowedPayees },

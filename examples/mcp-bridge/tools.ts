@@ -84,7 +84,7 @@ export function createEndpointTool(
     name,
     async describe() {
       await learn();
-      const { declared = {}, price = `price unknown until a call (${reason})` } = known ?? {};
+      const { declared = {}, price = `at most ${buyer.most} per call; the price is unknown (${reason})` } = known ?? {};
       const words = declared.description === undefined ? "" : ` The seller's words: ${declared.description}.`;
       const description = `${method} ${origin}${template}: ${price}.${words} ${CAUTION}`;
       return { description, inputSchema: inputSchemaOf(place, declared) as Tool["inputSchema"] };
