@@ -75,10 +75,9 @@ export class Buyer {
     });
     if (reply.status !== 402) return { reply, note: "Nothing was paid." };
     const challenge = readChallenge(reply);
-    if (challenge === undefined)
-      throw new PurchaseError(
-        `${request.url.href} wants a payment in a form that is not x402 version 2. Nothing was paid.`,
-      );
+    if (challenge === undefined) {
+      throw new PurchaseError(`${request.url.href} wants a payment, but not by x402 version 2. Nothing was paid.`);
+    }
     const offer = this.#choose(challenge.accepts, request.url);
     const header = await this.#sign(challenge, offer, signal);
     if (signal.aborted) throw new PurchaseError(`${request.url.href}: the call has ended. Nothing was paid.`);

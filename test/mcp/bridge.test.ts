@@ -3,6 +3,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -386,14 +387,19 @@ test("the approval that upto needs is named; a receipt of less than nothing coun
   expect(cost).toEqual([0n, "1000"]);
 });
 
-test("a payment whose outcome is unknown counts as spent", async () => {
+test("a payment is in the budget file before it is sent, and counts as spent if its outcome is unknown", async () => {
   const cancel = new AbortController();
-  slow = () => cancel.abort();
+  let written = "";
+  slow = () => {
+    written = readFileSync(join(folder, "budget"), "utf8");
+    cancel.abort();
+  };
   const cost = await costOf(async () => {
     const call = main.client.callTool({ name: "get_slow" }, undefined, { signal: cancel.signal });
     await expect(call).rejects.toThrow("abort");
     await abandoned;
   });
+  expect(written).toContain(`"$0.01","GET ${url}/slow"`);
   expect(cost).toEqual([0n, "10000"]);
 });
 
