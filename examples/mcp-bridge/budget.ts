@@ -42,7 +42,7 @@ export class BudgetError extends Error {
 
 const HEADER = "farebox budget 1";
 
-/** What was spent, and the limit. */
+/** The sum that was spent, and the limit. */
 export class Budget {
   readonly file: string;
   readonly total: Dollars;
@@ -133,7 +133,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Adds up the file, up to the line with an id. What follows may be a line that another bridge is writing. */
+/** Adds up the file, up to the line with an id. After it may be a line that another bridge is writing. */
 function readSpent(file: string, last?: string): Dollars {
   const lines = readFileSync(file, "utf8").split("\n");
   if (lines[0] !== HEADER) throw new BudgetError("its first line is missing");

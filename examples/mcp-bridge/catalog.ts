@@ -38,7 +38,7 @@ const SEARCH: Omit<Tool, "name"> = {
   inputSchema: {
     type: "object",
     properties: {
-      query: { type: "string", description: "What the service should do, in plain words" },
+      query: { type: "string", description: "The purpose of the service, in plain words" },
       limit: { type: "integer", minimum: 1, maximum: 20, description: "Default 5" },
     },
     required: ["query"],
@@ -62,7 +62,7 @@ const CALL: Omit<Tool, "name"> = {
   },
 };
 
-/** Creates the two tools. What one finds, the other may call. */
+/** Creates the two tools: one finds, the other calls. */
 export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeTool[] {
   const client = createDiscoveryClient({ url: catalog });
   const found = new Map<string, Service>();

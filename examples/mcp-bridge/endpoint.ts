@@ -24,7 +24,7 @@ export interface EndpointPlace {
   readonly isLiteral?: boolean;
 }
 
-/** What a seller says about an endpoint. */
+/** A seller's words about an endpoint. */
 export interface Declaration {
   readonly description?: string;
   readonly bodyType?: string;
@@ -34,7 +34,7 @@ export interface Declaration {
   readonly body?: JsonObject | true;
 }
 
-/** What a model sends. */
+/** The arguments of a tool, as a model sends them. */
 export type CallArguments = Readonly<Record<string, unknown>>;
 
 /** A request, complete but for its payment. */

@@ -175,6 +175,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(new Error("it took too long"));
     signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }
@@ -255,7 +256,7 @@ function attempt(act: () => unknown): unknown {
   }
 }
 
-/** What the seller says that it took; `undefined` when it does not say. */
+/** The amount that the seller says it took; `undefined` when it does not say. */
 function takenOf({ status, text }: Reply, receipt: SettlementResponse | undefined, offer: Offer): Dollars | undefined {
   const most = dollarsOf(offer)!;
   if (receipt?.success === true) {
@@ -268,7 +269,7 @@ function takenOf({ status, text }: Reply, receipt: SettlementResponse | undefine
   const { error, message } = isJsonObject(body) ? body : {};
   const wasUsed = String(error).startsWith("payment_already_used");
   const isRefused = (status === 402 || status === 412) && !wasUsed;
-  const saysNo = status >= 400 && status < 500 && String(message).includes("You were not charged");
+  const saysNo = status >= 400 && String(message).includes("You were not charged");
   return receipt?.success === false || isRefused || saysNo ? 0n : undefined;
 }
 

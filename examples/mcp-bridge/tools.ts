@@ -54,7 +54,7 @@ export function toResult({ reply, receipt, note }: Bought): CallToolResult {
   };
 }
 
-/** What is known of an endpoint. */
+/** The seller's words about an endpoint. */
 interface Known {
   readonly declared: Declaration;
   readonly price: string;

@@ -228,7 +228,7 @@ async function startWrong(env: Record<string, string>): Promise<readonly string[
 
 const spent = () => PURSE - facilitator.ledger.balanceOf(PAYER);
 
-/** What an act costs the payer, in atomic units, and the budget, in dollars. */
+/** The cost of an act to the payer and to the budget, both in atomic units. */
 async function costOf(act: () => Promise<unknown>): Promise<readonly [charged: bigint, counted: string]> {
   const left = async () => {
     const { texts } = await main.call("get_free_id", { pathParams: { id: "1" } });
