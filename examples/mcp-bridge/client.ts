@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
+import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { paymentMiddleware } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
 import { createExactSvmScheme, createRpcSvmChain } from "@farebox/svm/facilitator";
@@ -70,6 +70,17 @@ try {
   });
   assert.equal(await evm.balanceOf(evmPayer), 9_000n);
 
+  // Of an `upto` price it pays what was used. Before that, a person must let Permit2 move the token; the result says so.
+  const words = { RESOURCE_SERVER_URL, ENDPOINT_PATH: "/words", BUDGET_FILE: join(folder, "words"), MAX_TOTAL: "0.01" };
+  await withBridge({ EVM_PRIVATE_KEY: evmKey, ...words }, async (client) => {
+    assert.match(JSON.stringify(await call(client, "get_words", {})), /must first call approve\(0x0{10}22D473/);
+    await evm.fund(evmPayer, { eth: 10n ** 18n });
+    await evm.approvePermit2(evmPayer);
+    const { content } = await call(client, "get_words", {});
+    assert.deepEqual(content.at(-1), { type: "text", text: "Budget: $0.008 left of $0.01." });
+  });
+  assert.equal(await evm.balanceOf(evmPayer), 7_000n);
+
   // With a key for Solana, the bridge pays on Solana.
   const solana = { SVM_PRIVATE_KEY: svmPayer.secretKey, SVM_RPC_URL: svm.rpcUrl };
   await withBridge({ ...solana, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/weather" }, async (client) => {
@@ -106,7 +117,11 @@ function sellWeather() {
   const evmChain = createRpcChain({ network: evm.network, rpcUrl: evm.rpcUrl, ...keys });
   const svmKeys = { privateKey: svmSigner.secretBytes, pollingIntervalMs: 10 };
   const svmChain = createRpcSvmChain({ network: svm.network, rpcUrl: svm.rpcUrl, ...svmKeys });
-  const schemes = [createExactEvmScheme({ chain: evmChain }), createExactSvmScheme({ chain: svmChain })];
+  const schemes = [
+    createExactEvmScheme({ chain: evmChain }),
+    createUptoEvmScheme({ chain: evmChain }),
+    createExactSvmScheme({ chain: svmChain }),
+  ];
   const accepts = (price: `$${number}`) => [
     { price, network: evm.network, payTo: evmSeller!.address },
     { price, network: svm.network, payTo: svmSeller.address },
@@ -115,9 +130,14 @@ function sellWeather() {
   const routes = {
     "/weather": { accepts: accepts("$0.001") },
     "/mansion": { accepts: accepts("$500") },
+    "/words": { accepts: { scheme: "upto", price: "$0.005", network: evm.network, payTo: evmSeller!.address } },
   };
   app.use(paymentMiddleware(routes, { facilitator: createFacilitator({ schemes }) }));
   app.get("/weather", (req, res) => void res.json({ weather: "sunny", city: req.query["city"] }));
+  app.get("/words", (req, res) => {
+    req.payment?.charge("$0.002");
+    res.json({ words: 8 });
+  });
   app.get("/mansion", (_req, res) => void res.json({ rooms: 40 }));
   return app;
 }

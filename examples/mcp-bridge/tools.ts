@@ -14,11 +14,12 @@ import {
   type EndpointPlace,
   inputSchemaOf,
   placeholdersOf,
+  quote,
   readDeclaration,
   SAFE_METHODS,
   toRequest,
 } from "./endpoint.js";
-import { send } from "./http.js";
+import { type Reply, send } from "./http.js";
 import { type Bought, type Buyer, describePrice, readChallenge, readOffers } from "./payment.js";
 
 /** A tool of the bridge. */
@@ -43,7 +44,7 @@ export function toResult({ reply, receipt, note }: Bought): CallToolResult {
   const link = reply.headers.get("Location");
   const isOk = reply.status >= 200 && reply.status < 300;
   const isGood = isOk || (link !== null && receipt?.success === true);
-  const text = link ?? (reply.text === "" ? "(no body)" : reply.text);
+  const text = link ?? refusalIn(reply) ?? (reply.text === "" ? "(no body)" : reply.text);
   return {
     content: [
       { type: "text", text: isGood ? text : `${reply.status} ${STATUS_CODES[reply.status] ?? ""}\n${text}` },
@@ -52,6 +53,13 @@ export function toResult({ reply, receipt, note }: Bought): CallToolResult {
     ...(isGood ? {} : { isError: true }),
     ...(receipt === undefined ? {} : { _meta: { "x402/payment-response": receipt } }),
   };
+}
+
+/** The reason in a challenge after a payment. The rest of it is long, and for programs. */
+function refusalIn(reply: Reply): string | undefined {
+  if (reply.status !== 402 && reply.status !== 412) return undefined;
+  const error = readChallenge(reply)?.error;
+  return error === undefined ? undefined : quote(error);
 }
 
 /** The seller's words about an endpoint. */
