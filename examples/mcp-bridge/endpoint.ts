@@ -84,6 +84,12 @@ function paramsOf({ template, isLiteral = false }: Pick<EndpointPlace, "template
   return (template.match(PARAM) ?? []).map((param) => (param === "*" ? `var${++stars}` : param.slice(1)));
 }
 
+/** Whether a URL is that of an endpoint, whatever the parameters are called. */
+export function isSamePlace({ origin, template }: EndpointPlace, url: unknown): boolean {
+  const shapeOf = (path: string) => path.replaceAll(PARAM, ":");
+  return typeof url === "string" && url.startsWith(origin) && shapeOf(url.slice(origin.length)) === shapeOf(template);
+}
+
 /** A name for a tool: `get_weather_city`. */
 export function nameOf({ method, template }: EndpointPlace, taken: ReadonlySet<string>): string {
   const words = `${method.toLowerCase()} ${template}`.replaceAll(/[^A-Za-z0-9]/g, " ").split(" ");

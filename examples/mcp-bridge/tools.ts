@@ -13,6 +13,7 @@ import {
   declarationOf,
   type EndpointPlace,
   inputSchemaOf,
+  isSamePlace,
   placeholdersOf,
   quote,
   readDeclaration,
@@ -121,14 +122,11 @@ async function askEndpoint(place: EndpointPlace, signal: AbortSignal): Promise<K
 }
 
 /** Looks a method that changes something up in the seller's document. To ask without a payment could run it, if it is free. */
-async function askDocument(
-  { method, origin, template }: EndpointPlace,
-  signal: AbortSignal,
-): Promise<Known | undefined> {
-  const url = new URL("/.well-known/x402", origin);
+async function askDocument(place: EndpointPlace, signal: AbortSignal): Promise<Known | undefined> {
+  const url = new URL("/.well-known/x402", place.origin);
   const { status, text } = await send({ method: "GET", url, headers: {} }, {}, signal);
   const items = status === 200 ? readItems(text) : [];
-  const item = items.find((one) => one["method"] === method && one["resource"] === origin + template);
+  const item = items.find((one) => one["method"] === place.method && isSamePlace(place, one["resource"]));
   if (item === undefined) return undefined;
   const price = describePrice(readOffers(item["accepts"]));
   return { declared: readDeclaration(item["description"], item["extensions"]), price };

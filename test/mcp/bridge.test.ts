@@ -59,7 +59,7 @@ beforeAll(async () => {
   library = await openLibrary({ allowLocal: true });
   main = await openBridge({
     ENDPOINT_PATH: [
-      "/goods, GET /weather/:city, HEAD /notes/:id, POST /notes, PUT /notes/{id}, PATCH /notes/:id, DELETE /notes/:id",
+      "/goods, GET /weather/:city, HEAD /notes/:id, POST /notes, PUT /notes/{id}, PATCH /notes/:note, DELETE /notes/:id",
       "/words, /slow, /free/:id, /invalid, /elsewhere, /upgrade, /unapproved, /liar, /odd",
     ].join(","),
     MAX_TOTAL: "$0.9",
@@ -269,7 +269,7 @@ test("each endpoint is a tool with its price, and with the arguments that the se
     head_notes_id: "$0.001 USDC on Base Sepolia",
     post_notes: "$0.002 USDC on Base Sepolia",
     put_notes_id: "$0.003 USDC on Base Sepolia",
-    patch_notes_id: "$0.004 USDC on Base Sepolia",
+    patch_notes_note: "$0.004 USDC on Base Sepolia",
     delete_notes_id: "$0.005 USDC on Base Sepolia",
     get_words: "up to $0.1 USDC on Base Sepolia",
     search_services: expect.anything(),
@@ -304,7 +304,7 @@ test("all six methods are paid for, with path, query and body", async () => {
       ["head_notes_id", { pathParams }],
       ["post_notes", { body }],
       ["put_notes_id", { pathParams, body }],
-      ["patch_notes_id", { pathParams, body }],
+      ["patch_notes_note", { pathParams: { note: "7" }, body }],
       ["delete_notes_id", { pathParams }],
     ] as const) {
       expect(await main.call(name, args)).toMatchObject({ isError: false, receipt: { success: true } });
