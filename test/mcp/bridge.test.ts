@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -469,6 +469,45 @@ test("two bridges spend one budget once, and it stays spent after a restart", as
   expect((await restarted.call("get_goods")).texts[0]).toContain(said);
   expect((await readFile(env.BUDGET_FILE, "utf8")).startsWith(damaged)).toBe(true);
   expect(spent() - before).toBe(30_000n);
+});
+
+/** The budget itself: `budget.ts` of the example, without a process around it. */
+interface BudgetFile {
+  spend(amount: bigint, cause: string): void;
+  giveBack(amount: bigint, cause: string): void;
+  left(): bigint;
+}
+
+const { Budget }: { Budget: { open(file: string, total: bigint): BudgetFile } } = await import(
+  new URL("../../examples/mcp-bridge/dist/budget.js", import.meta.url).href
+);
+
+test("of two payments at once that do not both fit, the second in the file is refused and given back", async () => {
+  const file = join(folder, "two");
+  const [one, other] = [Budget.open(file, 25n), Budget.open(file, 25n)];
+  expect([one.left(), other.left()]).toEqual([25n, 25n]);
+  one.spend(10n, "GET /a");
+  other.spend(10n, "GET /b");
+  expect(() => one.spend(10n, "GET /a")).toThrow("is more than what is left of MAX_TOTAL: $0.000000000000000005");
+  other.spend(5n, "GET /b");
+  one.giveBack(4n, "GET /a");
+  expect([one.left(), other.left()]).toEqual([4n, 4n]);
+});
+
+const LINE = '["2026-01-01T00:00:00.000Z","$0.01","GET /a","7b1c2f3e-0000-4000-8000-000000000000"]';
+test.each([
+  ["is empty", ""],
+  ["has lost its first line", `${LINE}\n`],
+  ["has a line that is cut", `farebox budget 1\n${LINE.slice(0, -3)}\n`],
+  ["has two lines in one", `farebox budget 1\n${LINE}${LINE}\n`],
+  ["has a line cut before its end", `farebox budget 1\n${LINE}`],
+  ["has an amount that is rounded", `farebox budget 1\n${LINE.replace("$0.01", "1e-2")}\n`],
+  ["gives back what was not spent", `farebox budget 1\n${LINE.replace("$", "-$")}\n`],
+])("a budget file that %s is refused, and not reset", async (_damage, damaged) => {
+  const file = join(folder, "damaged");
+  await writeFile(file, damaged);
+  expect(() => Budget.open(file, 10n ** 18n)).toThrow(`the budget file ${file} cannot be used`);
+  expect((await readFile(file, "utf8")).startsWith(damaged)).toBe(true);
 });
 
 test("services of a catalog are found and paid for; what a stranger says gives nothing back", async () => {
