@@ -132,18 +132,16 @@ function judge(
   const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
   const differsIn = saysSettled ? findDifference(payment, response) : undefined;
   const lacks = saysSettled && transaction === "" ? "transaction" : undefined;
-  if (saysSettled && differsIn === undefined) {
-    // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
-    const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
-    if (isBelieved) return settled(payment, transaction);
-  }
-  const doubt = () => {
+  const doubt = (): Outcome => {
     const { network } = payment.facilitatorRequest.paymentRequirements;
     const reason = isReason(errorReason) ? errorReason : undefined;
     deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn, lacks });
-    return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS } as const;
+    return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
   };
   if (!saysSettled || differsIn !== undefined) return doubt();
+  // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
+  const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
+  if (isBelieved) return settled(payment, transaction);
   return searchChain(payment, deps).then((found) => found ?? doubt());
 }
 
