@@ -74,7 +74,11 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "isJsonObject",
       "isNetwork",
       "isReason",
+      "isWildcardName",
+      "matchesTemplate",
       "parseJson",
+      "piecesOf",
+      "problemOfTemplate",
       "sameNetwork",
     ]
   `);

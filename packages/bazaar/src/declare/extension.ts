@@ -20,7 +20,14 @@ import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
 import { isMcpForm, readMcpForm } from "./mcp-form.js";
 import { isReadyForm, readReadyForm } from "./ready-form.js";
-import { type FillPath, hasTemplate, narrowToMethod, noteTemplates, preparePathFields } from "./request-fields.js";
+import {
+  type FillPath,
+  isListedByTemplate,
+  leavesItsPath,
+  narrowToMethod,
+  noteTemplates,
+  preparePathFields,
+} from "./request-fields.js";
 
 /** Creates the extension. `@farebox/express` includes it. */
 export function bazaarExtension(): Extension {
@@ -96,10 +103,12 @@ function prepare(declaration: BazaarDeclaration): Prepared {
   return { fixed: Object.freeze(declaration), fillPath: preparePathFields(declaration) };
 }
 
-function fillIn({ fixed, fillPath }: Prepared, { locate }: DeclarationOccasion): BazaarDeclaration {
+function fillIn({ fixed, fillPath }: Prepared, { locate }: DeclarationOccasion): BazaarDeclaration | undefined {
   const { routeTemplate, pathParams } = locate();
+  // A catalog would list a path that this route does not have.
+  if (leavesItsPath(pathParams)) return undefined;
   if (routeTemplate === undefined) return fixed;
-  const isListed = hasTemplate({ template: routeTemplate, params: Object.keys(pathParams) });
+  const isListed = isListedByTemplate({ template: routeTemplate, params: Object.keys(pathParams) });
   return isListed ? fillPath(routeTemplate, pathParams) : fixed;
 }
 

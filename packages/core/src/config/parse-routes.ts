@@ -35,7 +35,7 @@ import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 import { declarePaymentIdentifier, PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
 import { compilePath } from "../route/path.js";
-import type { PathForm } from "../route/path-form.js";
+import { type PathForm, templatesOf } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -110,11 +110,7 @@ function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issue
     return [];
   }
   const { method, forms } = compiled;
-  const paths = forms.map(({ template, sample, paramsOf }) => ({
-    template,
-    params: Object.keys(paramsOf(sample) ?? {}),
-  }));
-  return [{ key, method, forms, value: parsePricedRoute({ key, method, paths }, route, context) }];
+  return [{ key, method, forms, value: parsePricedRoute({ key, method, paths: templatesOf(forms) }, route, context) }];
 }
 
 function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
@@ -150,7 +146,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
-  const subject = toChallengeSubject(terms, offers, as);
+  const subject = toChallengeSubject(terms, offers, { as, publicUrl: settings.publicUrls.publicUrl });
   const inspection = inspect(subject, { facts, declarations, path, publicUrl: settings.publicUrls.publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
 }

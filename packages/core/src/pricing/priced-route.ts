@@ -91,11 +91,11 @@ export interface PricingDeps {
 export function toChallengeSubject(
   { key, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
-  as: ChargedAs | undefined,
+  { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
-    declareAt: createDeclareAt(declarations),
+    declareAt: createDeclareAt(declarations, publicUrl),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
 }

@@ -28,3 +28,10 @@ export {
   type SpecifiedReason,
   type SvmReason,
 } from "./reasons.js";
+export {
+  isWildcardName,
+  matchesTemplate,
+  piecesOf,
+  problemOfTemplate,
+  type TemplatePiece,
+} from "./route-template.js";

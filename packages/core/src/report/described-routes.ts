@@ -10,6 +10,7 @@ import type { ServiceInfo } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
+import { templatesOf } from "../route/path-form.js";
 import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
 import type { PricedPlace } from "./places.js";
@@ -38,6 +39,8 @@ export interface DescribedRoute {
   readonly template: string;
   /** Names of the path parameters. */
   readonly params: readonly string[];
+  /** Those that take several segments. */
+  readonly wildcards: readonly string[];
   readonly description: string;
   /** Media type of the response, or `""`. */
   readonly mimeType: string;
@@ -58,24 +61,21 @@ export function describeRoutes(places: readonly PricedPlace[]): readonly Describ
     const isHidden = declarations.compiled.size > 0 && !isPublic;
     if (isHidden || !compiled.ok) return [];
     const methods = place.method === "ANY" ? ANY : [place.method];
-    return compiled.forms.flatMap(({ template, sample, paramsOf }) => {
-      const path = { template, params: Object.keys(paramsOf(sample) ?? {}) };
-      return methods.map((method) => describe(place, method, path));
-    });
+    return templatesOf(compiled.forms).flatMap((path) => methods.map((method) => describe(place, method, path)));
   });
 }
 
 function describe(
   { route }: PricedPlace,
   method: string,
-  { template, params }: Pick<DescribedRoute, "template" | "params">,
+  { template, params, wildcards }: Pick<DescribedRoute, "template" | "params" | "wildcards">,
 ): DescribedRoute {
   const { description, mimeType, service, offers, dynamic, declareAt } = route;
   // There is no request, so the template replaces its path.
   const place = { routeTemplate: template, pathParams: {} };
   return {
     method,
-    ...{ template, params, description, mimeType, service },
+    ...{ template, params, wildcards, description, mimeType, service },
     offers: [...offers.map(describeOffer), ...dynamic.map(describeDynamic)],
     extensions: declareAt({ method, locate: () => place }),
   };
