@@ -2,8 +2,8 @@
  * Route templates: the paths of routes as catalogs write them, e.g. `/users/:id`. Sellers write templates and facilitators check
  * them by this one file, so a facilitator accepts what a seller declares.
  *
- * `:name` is a segment, or a part of one. `:var1`, `:var2`, … are wildcards: any number of segments, or none. Another name is a
- * wildcard if its declared value has a slash or is empty, as a `*rest` of Express 5 may be.
+ * `:name` is a segment, or a part of one. `:var1`, `:var2`, … are wildcards: any number of segments, or none. Another name may
+ * be a wildcard, too, such as `*rest` of Express 5. Its declared value says so: it has a slash, or is empty.
  *
  * @see x402 v2 extension `bazaar`, "Dynamic routes"
  * @module
@@ -76,7 +76,7 @@ export function isWildcardName(name: string): boolean {
 }
 
 /** One step of a pattern: a character, or one of the marks below. */
-type Step = string | typeof PARAM | typeof ANY | typeof OPTIONAL_SLASH;
+type Step = string | typeof PARAM | typeof ANY | typeof OPTIONAL_SLASH | typeof SLASHES;
 
 /** One character or more of a segment. */
 const PARAM = Symbol("param");
@@ -84,6 +84,8 @@ const PARAM = Symbol("param");
 const ANY = Symbol("any");
 /** The slash before a wildcard that is a whole segment: without the wildcard there is none. Always stands before {@link ANY}. */
 const OPTIONAL_SLASH = Symbol("slash");
+/** One slash or more of a declared value, which has lost how they were written. */
+const SLASHES = Symbol("slashes");
 
 /** A decoded `%2F`: no separator of segments. */
 const ENCODED_SLASH = "\0";
@@ -92,58 +94,63 @@ const ENCODED_SLASH = "\0";
  * Whether a path matches a template. Case, percent-encoding, repeated slashes and a slash at the end do not count, because routers
  * and proxies differ in them. Takes time in proportion to the length of the path, whatever the template says.
  *
- * @param pathParams - The values that the seller declares for the path. They say which parameters are wildcards.
+ * @param pathParams - The values that the seller declares for the path. A value with a slash, or an empty one, stands in the path as
+ *   it is.
  */
 export function matchesTemplate(template: string, path: string, pathParams: JsonObject = {}): boolean {
-  const steps = stepsOf(template, pathParams);
   const text = normalise(path);
-  return holdsRests(text, template, pathParams) && runs(steps, text);
+  const steps = stepsOf(template, text.length, pathParams);
+  return steps !== undefined && runs(steps, text);
 }
 
-function stepsOf(template: string, pathParams: JsonObject): readonly Step[] {
+/** The steps of a template; `undefined` if they are more than a path of this length can take. */
+function stepsOf(template: string, length: number, pathParams: JsonObject): readonly Step[] | undefined {
   const steps: Step[] = [];
   const pieces = piecesOf(template);
-  pieces.forEach((piece, at) => {
-    if (piece.kind === "text") {
-      for (const step of decodeSegments(piece.text)) if (step !== "/" || steps.at(-1) !== "/") steps.push(step);
-    } else if (!isWildcard(piece.name, pathParams)) {
-      steps.push(PARAM);
-    } else {
-      const next = pieces[at + 1];
-      const isSegment = next === undefined || (next.kind === "text" && next.text.startsWith("/"));
-      if (isSegment && steps.at(-1) === "/") steps[steps.length - 1] = OPTIONAL_SLASH;
-      steps.push(ANY);
-    }
-  });
-  if (steps.at(-1) === "/" && steps.length > 1) steps.pop();
+  for (const [at, piece] of pieces.entries()) {
+    if (piece.kind === "param" && isWildcardName(piece.name)) addWildcard(steps, pieces[at + 1]);
+    else for (const step of stepsOfPiece(piece, pathParams)) addStep(steps, step);
+    if (steps.length > template.length + length) return undefined;
+  }
+  while (steps.length > 1 && isSlash(steps.at(-1))) steps.pop();
   return steps;
 }
 
-function isWildcard(name: string, pathParams: JsonObject): boolean {
-  return isWildcardName(name) || restOf(name, pathParams) !== undefined;
+function addWildcard(steps: Step[], next: TemplatePiece | undefined): void {
+  const isSegment = next === undefined || (next.kind === "text" && next.text.startsWith("/"));
+  if (isSegment && steps.at(-1) === "/") steps[steps.length - 1] = OPTIONAL_SLASH;
+  steps.push(ANY);
 }
 
-/** The declared value of a parameter that is a wildcard by its value alone. */
+function stepsOfPiece(piece: TemplatePiece, pathParams: JsonObject): Iterable<Step> {
+  if (piece.kind === "text") return decodeSegments(piece.text);
+  const rest = restOf(piece.name, pathParams);
+  return rest === undefined ? [PARAM] : [...rest.toLowerCase()].map((step) => (step === "/" ? SLASHES : step));
+}
+
+function addStep(steps: Step[], step: Step): void {
+  const last = steps.at(-1);
+  const isSecond = (last === "/" || last === SLASHES) && (step === "/" || step === SLASHES);
+  if (!isSecond) steps.push(step);
+  else if (step === SLASHES) steps[steps.length - 1] = SLASHES;
+}
+
+function isSlash(step: Step | undefined): boolean {
+  return step === "/" || step === SLASHES || step === ENCODED_SLASH;
+}
+
+/** The declared value of a parameter that may be a wildcard by another name. */
 function restOf(name: string, pathParams: JsonObject): string | undefined {
   const value = Object.hasOwn(pathParams, name) ? pathParams[name] : undefined;
   return typeof value === "string" && (value === "" || value.includes("/")) ? value : undefined;
 }
 
-/** Whether the path has every value that makes a wildcard of a parameter. */
-function holdsRests(text: string, template: string, pathParams: JsonObject): boolean {
-  const names = new Set(piecesOf(template).flatMap((piece) => (piece.kind === "param" ? [piece.name] : [])));
-  const bare = (one: string) => one.replaceAll(ENCODED_SLASH, "/").replaceAll(/\/{2,}/g, "/");
-  const whole = bare(`${text}/`);
-  return [...names].every(
-    (name) => isWildcardName(name) || whole.includes(bare(restOf(name, pathParams) ?? "").toLowerCase()),
-  );
-}
-
 function normalise(path: string): string {
-  return `/${decodeSegments(path)
-    .split("/")
-    .filter((segment) => segment !== "")
-    .join("/")}`;
+  const segments = decodeSegments(path).split("/");
+  const text = `/${segments.filter((segment) => segment !== "").join("/")}`;
+  let end = text.length;
+  while (end > 1 && isSlash(text[end - 1])) end--;
+  return text.slice(0, end);
 }
 
 /** Decodes each segment by itself. A malformed one stays as it is. */
@@ -163,9 +170,9 @@ function runs(steps: readonly Step[], text: string): boolean {
     for (let at = 0; at < steps.length; at++) {
       const step = steps[at];
       if (now[at] === 0) continue;
-      const isInSegment = step === PARAM && character !== "/";
-      if (step === character || isInSegment || (step === OPTIONAL_SLASH && character === "/")) next[at + 1] = 1;
-      if (step === ANY || isInSegment) next[at] = 1;
+      const isRepeated = (step === PARAM && character !== "/") || (step === SLASHES && isSlash(character));
+      if (step === character || isRepeated || (step === OPTIONAL_SLASH && character === "/")) next[at + 1] = 1;
+      if (step === ANY || isRepeated) next[at] = 1;
     }
     skip(steps, next);
     [now, next] = [next, now];
