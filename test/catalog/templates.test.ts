@@ -121,7 +121,7 @@ test(
         const declared = (challenge as JsonObject | undefined)?.["extensions"];
         if (challenge === undefined || declared === undefined) continue;
         accepted += 1;
-        const said = `${key} as ${path}, seed ${seed}`;
+        const said = `${key} as ${path} declares ${JSON.stringify((declared as JsonObject)["bazaar"])}, seed ${seed}`;
         const read = readChallenge(challenge as never);
         expect(read, said).toMatchObject({ kind: "registration" });
         if (read.kind !== "registration" || read.registration.routeTemplate === undefined) continue;

@@ -36,6 +36,8 @@ describe("a template", () => {
     ["/d/:rest", "/d/A%20B//c/", { rest: "A B//c/" }, true, "a wildcard by its value, with slashes more"],
     ["/d/:rest", "/d/a/b/c", { rest: "a/b" }, false, "more than the value of a wildcard"],
     ["/u/:id", "/u/a%2Fb/c", { id: "a/b" }, false, "a segment behind an encoded slash"],
+    ["/:a-:b", "/a%2Fb-%zz", { a: "a/b", b: "%zz" }, true, "a malformed value beside an encoded slash"],
+    ["/d/:rest", "/d/a%20b%zz/%2520", { rest: "a%20b%zz/%20" }, true, "malformed and twice encoded values"],
     ["/u/:id", "/u/%2F", { id: "/" }, true, "an encoded slash alone"],
     ["/d/:rest", "/d/a%2F/b%2F", { rest: "a//b/" }, true, "encoded slashes beside others"],
     ["/d/:rest", "/d", { rest: "" }, true, "a wildcard that is declared as empty"],

@@ -76,7 +76,7 @@ export function isWildcardName(name: string): boolean {
 }
 
 /** One step of a pattern: a character, or one of the marks below. */
-type Step = string | typeof PARAM | typeof ANY | typeof OPTIONAL_SLASH | typeof SLASHES;
+type Step = string | typeof PARAM | typeof ANY | typeof OPTIONAL_SLASH | typeof SLASHES | typeof OPTIONAL_SLASHES;
 
 /** One character or more of a segment. */
 const PARAM = Symbol("param");
@@ -86,6 +86,8 @@ const ANY = Symbol("any");
 const OPTIONAL_SLASH = Symbol("slash");
 /** One slash or more of a declared value, which has lost how they were written. */
 const SLASHES = Symbol("slashes");
+/** The same before a wildcard, as {@link OPTIONAL_SLASH}. */
+const OPTIONAL_SLASHES = Symbol("optional slashes");
 
 /** A decoded `%2F`: no separator of segments. */
 const ENCODED_SLASH = "\0";
@@ -118,14 +120,18 @@ function stepsOf(template: string, length: number, pathParams: JsonObject): read
 
 function addWildcard(steps: Step[], next: TemplatePiece | undefined): void {
   const isSegment = next === undefined || (next.kind === "text" && next.text.startsWith("/"));
-  if (isSegment && steps.at(-1) === "/") steps[steps.length - 1] = OPTIONAL_SLASH;
+  const last = steps.at(-1);
+  if (isSegment && last === "/") steps[steps.length - 1] = OPTIONAL_SLASH;
+  if (isSegment && last === SLASHES) steps[steps.length - 1] = OPTIONAL_SLASHES;
   steps.push(ANY);
 }
 
 function stepsOfPiece(piece: TemplatePiece, pathParams: JsonObject): Iterable<Step> {
   if (piece.kind === "text") return decodeSegments(piece.text);
   const rest = restOf(piece.name, pathParams);
-  return rest === undefined ? [PARAM] : [...rest.toLowerCase()].map((step) => (step === "/" ? SLASHES : step));
+  return rest === undefined
+    ? [PARAM]
+    : [...decodeEscapes(rest).toLowerCase()].map((step) => (step === "/" ? SLASHES : step));
 }
 
 function addStep(steps: Step[], step: Step): void {
@@ -153,10 +159,19 @@ function normalise(path: string): string {
   return text.slice(0, end);
 }
 
-/** Decodes each segment by itself. A malformed one stays as it is. */
+/** Decodes each segment by itself. */
 function decodeSegments(text: string): string {
-  const segments = text.split("/").map((one) => (decode(one) ?? one).replaceAll("/", ENCODED_SLASH));
+  const segments = text.split("/").map((one) => decodeEscapes(one).replaceAll("/", ENCODED_SLASH));
   return segments.join("/").toLowerCase();
+}
+
+/** Decodes what can be decoded, until nothing changes: a router leaves a value with a malformed escape as it is. */
+function decodeEscapes(text: string): string {
+  let decoded = text;
+  for (let pass = 0; pass < MAX_DECODINGS && decoded.includes("%"); pass++) {
+    decoded = decoded.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => decode(escapes) ?? escapes);
+  }
+  return decoded;
 }
 
 /** Runs all ways through a pattern at once, so there is nothing to go back to. */
@@ -171,7 +186,8 @@ function runs(steps: readonly Step[], text: string): boolean {
       const step = steps[at];
       if (now[at] === 0) continue;
       const isRepeated = (step === PARAM && character !== "/") || (step === SLASHES && isSlash(character));
-      if (step === character || isRepeated || (step === OPTIONAL_SLASH && character === "/")) next[at + 1] = 1;
+      const isSkippable = step === OPTIONAL_SLASH ? character === "/" : step === OPTIONAL_SLASHES && isSlash(character);
+      if (step === character || isRepeated || isSkippable) next[at + 1] = 1;
       if (step === ANY || isRepeated) next[at] = 1;
     }
     skip(steps, next);
@@ -185,6 +201,6 @@ function skip(steps: readonly Step[], places: Uint8Array): void {
   for (let at = 0; at < steps.length; at++) {
     if (places[at] === 0) continue;
     if (steps[at] === ANY) places[at + 1] = 1;
-    if (steps[at] === OPTIONAL_SLASH) places[at + 2] = 1;
+    if (steps[at] === OPTIONAL_SLASH || steps[at] === OPTIONAL_SLASHES) places[at + 2] = 1;
   }
 }
