@@ -16,7 +16,7 @@ import type {
   SettleTime,
   Unmetered,
 } from "../options.js";
-import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type LeveledChallenge } from "../pricing/challenge.js";
+import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type WrittenChallenge } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
 import type { CompiledOption } from "../pricing/dynamic-price.js";
 import {
@@ -302,7 +302,7 @@ function inspect(
   const isPublic = compiled.some((one) => one.isPublic === true);
   if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
   const sample = sampleChallenge(subject, facts, publicUrl);
-  if (sample === undefined) return { isPublic, size: "fits", notices };
+  if (sample === undefined) return { isPublic, size: "fits", leftOut: [], notices };
   if (!parseJson(sample.body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
   }
@@ -311,7 +311,7 @@ function inspect(
     const message = `Its PAYMENT-REQUIRED header has ${sample.header.length} characters`;
     notices.push(finding("FAREBOX_CHALLENGE_TOO_LARGE", facts.key, message));
   }
-  return { isPublic, size, notices };
+  return { isPublic, size, leftOut: sample.leftOut, notices };
 }
 
 /** Stands for the server until the seller has set its URL. */
@@ -322,7 +322,7 @@ function sampleChallenge(
   subject: ChallengeSubject,
   { method = "GET", paths }: RouteFacts,
   publicUrl: string,
-): LeveledChallenge | undefined {
+): WrittenChallenge | undefined {
   if (subject.offers.length === 0) return undefined;
   const [path = { template: "/", params: [] }] = paths ?? [];
   const place = {
@@ -336,7 +336,7 @@ function sampleChallenge(
 /** A payer sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
 const MAX_HEADER = 8192;
 
-function sizeOf({ header }: LeveledChallenge): ChallengeSize {
+function sizeOf({ header }: WrittenChallenge): ChallengeSize {
   if (header.length > MAX_HEADER) return "too_large";
   return header.length > HEADER_BUDGET ? "large" : "fits";
 }
