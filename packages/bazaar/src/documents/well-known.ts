@@ -28,7 +28,7 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     resource: baseUrl + template,
     type: declared?.info.input.type ?? "http",
     method,
-    ...(params.length === 0 ? {} : { routeTemplate: template }),
+    ...(params.length === 0 ? {} : { routeTemplate: pathOf(baseUrl) + template }),
     description,
     mimeType,
     ...service,
@@ -38,4 +38,10 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     })),
     ...(declared === undefined ? {} : { extensions: { [BAZAAR]: declared } }),
   };
+}
+
+/** A template begins at the root of the host. */
+function pathOf(baseUrl: string): string {
+  const path = URL.canParse(baseUrl) ? new URL(baseUrl).pathname : "";
+  return path.endsWith("/") ? path.slice(0, -1) : path;
 }
