@@ -16,7 +16,13 @@ import type {
   SettleTime,
   Unmetered,
 } from "../options.js";
-import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type WrittenChallenge } from "../pricing/challenge.js";
+import {
+  type ChallengeOccasion,
+  type ChallengeSubject,
+  compileChallenge,
+  HEADER_BUDGET,
+  type WrittenChallenge,
+} from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
 import type { CompiledOption } from "../pricing/dynamic-price.js";
 import {
@@ -301,36 +307,32 @@ function inspect(
   const notices = compiled.flatMap((one) => one.notices.map(({ code, message }) => finding(code, facts.key, message)));
   const isPublic = compiled.some((one) => one.isPublic === true);
   if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
-  const sample = sampleChallenge(subject, facts, publicUrl);
-  if (sample === undefined) return { isPublic, size: "fits", leftOut: [], notices };
-  if (!parseJson(sample.body).ok) {
+  if (subject.offers.length === 0) return { isPublic, size: "fits", sample: undefined, notices };
+  const sample = sampleOccasion(facts, publicUrl);
+  const challenge = compileChallenge(subject)(sample);
+  if (!parseJson(challenge.body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
   }
-  const size = sizeOf(sample);
+  const size = sizeOf(challenge);
   if (size === "too_large") {
-    const message = `Its PAYMENT-REQUIRED header has ${sample.header.length} characters`;
+    const message = `Its PAYMENT-REQUIRED header has ${challenge.header.length} characters`;
     notices.push(finding("FAREBOX_CHALLENGE_TOO_LARGE", facts.key, message));
   }
-  return { isPublic, size, leftOut: sample.leftOut, notices };
+  return { isPublic, size, sample, notices };
 }
 
 /** Stands for the server until the seller has set its URL. */
 const SAMPLE_ORIGIN = "https://api.example.com";
 
-/** A challenge as most requests get it; `undefined`: no offer is the same for all requests. */
-function sampleChallenge(
-  subject: ChallengeSubject,
-  { method = "GET", paths }: RouteFacts,
-  publicUrl: string,
-): WrittenChallenge | undefined {
-  if (subject.offers.length === 0) return undefined;
+/** A request as most are. */
+function sampleOccasion({ method = "GET", paths }: RouteFacts, publicUrl: string): ChallengeOccasion {
   const [path = { template: "/", params: [] }] = paths ?? [];
   const place = {
     routeTemplate: path.template,
     pathParams: Object.fromEntries(path.params.map((name) => [name, "0"])),
   };
   const url = `${publicUrl || SAMPLE_ORIGIN}${path.template}`;
-  return compileChallenge(subject)({ url, method, error: "Payment required", locate: () => place });
+  return { url, method, error: "Payment required", locate: () => place };
 }
 
 /** A payer sends most of it back, and servers refuse requests with more than 16 KiB of headers. */

@@ -9,7 +9,7 @@ import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered 
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
-import type { ChallengeSubject, OfferPart } from "./challenge.js";
+import type { ChallengeOccasion, ChallengeSubject, OfferPart } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import {
   type CompiledOption,
@@ -59,8 +59,8 @@ export interface RouteInspection {
   /** Whether its declarations list it in public catalogs. */
   readonly isPublic: boolean;
   readonly size: ChallengeSize;
-  /** What the offers leave out in the header of a challenge of usual length. */
-  readonly leftOut: readonly OfferPart[];
+  /** A request as most are; `undefined`: every request has prices of its own. */
+  readonly sample: ChallengeOccasion | undefined;
   /** What looks wrong about the route itself. */
   readonly notices: readonly Finding[];
 }

@@ -212,8 +212,9 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { settle, description, isPublic, leftOut } = route;
+  const { settle, description, isPublic, sample } = route;
   const listing = listings.of(key ?? listedAs(method, path));
+  const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
   return { method, path, key, settle, offers: reportOffers(route), leftOut, description, isPublic, listing };
 }
 
