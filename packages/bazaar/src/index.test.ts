@@ -5,9 +5,11 @@ test("the public surface is exactly this", () => {
   expect(Object.keys(bazaar).sort()).toMatchInlineSnapshot(`
     [
       "DiscoveryError",
+      "PRICE_LIMITS",
       "affordable",
       "bazaarExtension",
       "createDiscoveryClient",
+      "readToolSchema",
       "writeLlmsTxt",
       "writeOpenApi",
       "writeWellKnown",

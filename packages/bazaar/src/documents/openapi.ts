@@ -6,11 +6,12 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
-import type { DescribedOffer, DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedOffer, DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import { isJsonObject, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, piecesOf } from "@farebox/core/protocol";
 import { type BazaarDeclaration, BODY_TYPES, type BodyType, outputSchemaOf } from "../declaration.js";
 import { liftDefinitions, resolveReference } from "../declare/json-schema.js";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
+import { describeTools } from "./tools.js";
 
 /** Options of `writeOpenApi`. */
 export interface OpenApiOptions {
@@ -28,6 +29,7 @@ export function writeOpenApi(
   routes: readonly DescribedRoute[],
   { title, version = "1.0.0", description, license = NO_LICENSE }: OpenApiOptions,
   baseUrl: string,
+  tools: readonly DescribedTool[] = [],
 ): JsonObject {
   const items = new Map<string, PathItem>();
   const ids = new Set<string>();
@@ -48,6 +50,7 @@ export function writeOpenApi(
     servers: [{ url: baseUrl }],
     paths: Object.fromEntries([...items.values()].map(({ path, operations }) => [path, operations])),
     ...(items.size === 0 ? {} : { components: { ...COMPONENTS, schemas } }),
+    ...describeTools(tools),
   };
 }
 

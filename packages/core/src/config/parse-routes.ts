@@ -152,8 +152,9 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
-  const subject = toChallengeSubject(terms, offers, { as, publicUrl: settings.publicUrls.publicUrl });
-  const inspection = inspect(subject, { facts, declarations, path, publicUrl: settings.publicUrls.publicUrl, issues });
+  const { publicUrl } = settings.publicUrls;
+  const subject = toChallengeSubject(terms, offers, { as, publicUrl });
+  const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
 }
 
@@ -293,6 +294,7 @@ function schemesOf(options: readonly CompiledOption[]): readonly Scheme[] {
 interface InspectionContext {
   readonly facts: RouteFacts;
   readonly declarations: Declarations;
+  readonly listedAs: Pick<ChargedAs, "notices"> | undefined;
   readonly path: string;
   readonly publicUrl: string | undefined;
   readonly issues: Issues;
@@ -301,11 +303,12 @@ interface InspectionContext {
 /** Finds what looks wrong about a route before the first request. */
 function inspect(
   subject: ChallengeSubject,
-  { facts, declarations, path, publicUrl = "", issues }: InspectionContext,
+  { facts, declarations, listedAs, path, publicUrl = "", issues }: InspectionContext,
 ): RouteInspection {
   const compiled = [...declarations.compiled.values()];
-  const notices = compiled.flatMap((one) => one.notices.map(({ code, message }) => finding(code, facts.key, message)));
   const isPublic = compiled.some((one) => one.isPublic === true);
+  const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
+  const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
   if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
   if (subject.offers.length === 0) return { isPublic, size: "fits", sample: undefined, notices };
   const sample = sampleOccasion(facts, publicUrl);
