@@ -107,62 +107,42 @@ function toWords(text: string): string {
 
 const SCHEME = "x402";
 
+const HEADER_SCHEMA = { type: "string", contentEncoding: "base64", contentMediaType: "application/json" } as const;
+
 /** What the documents of all servers share. */
 const COMPONENTS: JsonObject = {
   securitySchemes: {
     [SCHEME]: {
-      type: "apiKey",
-      in: "header",
-      name: PAYMENT_SIGNATURE,
-      description: "A signed payment for one of the offers in the 402: JSON in base64. See https://www.x402.org.",
+      ...{ type: "apiKey", in: "header", name: PAYMENT_SIGNATURE },
+      description: "A signed payment for an offer of the 402. See https://www.x402.org.",
     },
   },
   headers: {
-    PaymentRequired: {
-      description: "The ways to pay: JSON in base64. Parts that repeat others may be left out.",
-      required: true,
-      schema: { type: "string", contentEncoding: "base64", contentMediaType: "application/json" },
-    },
-    PaymentResponse: {
-      description: "The receipt of the payment: JSON in base64.",
-      schema: { type: "string", contentEncoding: "base64", contentMediaType: "application/json" },
-    },
+    PaymentRequired: { description: "The ways to pay", required: true, schema: HEADER_SCHEMA },
+    PaymentResponse: { description: "The receipt", schema: HEADER_SCHEMA },
   },
 };
 
-const TEXT = { type: "string" } as const;
+const object = (required: readonly string[], more: JsonObject = {}): JsonObject => ({
+  type: "object",
+  required,
+  properties: { ...Object.fromEntries(required.map((name) => [name, { type: "string" }])), ...more },
+});
+
+const OFFER = object(["scheme", "network", "amount", "asset", "payTo", "maxTimeoutSeconds"], {
+  amount: { type: "string", description: "Atomic units of the asset" },
+  maxTimeoutSeconds: { type: "integer" },
+  extra: { type: "object" },
+});
 
 /** @see x402 v2 §5.1 "PaymentRequired" */
-const PAYMENT_REQUIRED_SCHEMA: JsonObject = {
-  type: "object",
-  required: ["x402Version", "resource", "accepts"],
-  properties: {
-    x402Version: { type: "integer", const: 2 },
-    error: TEXT,
-    resource: {
-      type: "object",
-      required: ["url"],
-      properties: { url: TEXT, description: TEXT, mimeType: TEXT },
-    },
-    accepts: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["scheme", "network", "amount", "asset", "payTo", "maxTimeoutSeconds"],
-        properties: {
-          scheme: TEXT,
-          network: { ...TEXT, description: "CAIP-2" },
-          amount: { ...TEXT, description: "Atomic units of the asset" },
-          asset: TEXT,
-          payTo: TEXT,
-          maxTimeoutSeconds: { type: "integer" },
-          extra: { type: "object" },
-        },
-      },
-    },
-    extensions: { type: "object" },
-  },
-};
+const PAYMENT_REQUIRED_SCHEMA: JsonObject = object(["x402Version", "resource", "accepts"], {
+  x402Version: { const: 2 },
+  error: { type: "string" },
+  resource: object(["url"]),
+  accepts: { type: "array", items: OFFER },
+  extensions: { type: "object" },
+});
 
 /** Moves a schema of a declaration into the document. The definitions that it refers to become components. */
 type Move = (part: JsonObject) => JsonObject;

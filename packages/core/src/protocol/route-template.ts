@@ -75,19 +75,19 @@ export function isWildcardName(name: string): boolean {
   return /^var\d+$/.test(name);
 }
 
-/** One step of a pattern: a character, or one of the marks below. */
-type Step = string | typeof PARAM | typeof ANY | typeof OPTIONAL_SLASH | typeof SLASHES | typeof OPTIONAL_SLASHES;
+/** One step of a pattern: a character, or one of the marks below, which are longer. */
+type Step = string;
 
 /** One character or more of a segment. */
-const PARAM = Symbol("param");
+const PARAM = "param";
 /** Any characters, or none. */
-const ANY = Symbol("any");
+const ANY = "any";
 /** The slash before a wildcard that is a whole segment: without the wildcard there is none. Always stands before {@link ANY}. */
-const OPTIONAL_SLASH = Symbol("slash");
+const OPTIONAL_SLASH = "slash";
 /** One slash or more of a declared value, which has lost how they were written. */
-const SLASHES = Symbol("slashes");
+const SLASHES = "slashes";
 /** The same before a wildcard, as {@link OPTIONAL_SLASH}. */
-const OPTIONAL_SLASHES = Symbol("optional slashes");
+const OPTIONAL_SLASHES = "optional slashes";
 
 /** A decoded `%2F`: no separator of segments. */
 const ENCODED_SLASH = "\0";
