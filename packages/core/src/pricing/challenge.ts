@@ -142,7 +142,7 @@ function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions
 
 interface Advertising {
   readonly leftOut: readonly OfferPart[];
-  readonly resource: ResourceInfo;
+  readonly resource: Required<Pick<ResourceInfo, "url" | "description" | "mimeType">>;
   readonly outputSchema: Outline;
 }
 
@@ -151,6 +151,7 @@ function advertise(
   { leftOut, resource: { url, description, mimeType }, outputSchema }: Advertising,
 ): AdvertisedRequirements {
   const repeated = { maxAmountRequired: requirements.amount, resource: url, description, mimeType };
+  if (leftOut.length === 0) return { ...requirements, ...repeated, outputSchema };
   const parts = Object.entries({ ...repeated, outputSchema: shorten(outputSchema, leftOut) });
   return { ...requirements, ...Object.fromEntries(parts.filter(([name]) => !leftOut.includes(name as OfferPart))) };
 }
