@@ -74,7 +74,6 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "isJsonObject",
       "isNetwork",
       "isReason",
-      "isWildcardName",
       "matchesTemplate",
       "parseJson",
       "piecesOf",

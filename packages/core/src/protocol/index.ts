@@ -29,7 +29,6 @@ export {
   type SvmReason,
 } from "./reasons.js";
 export {
-  isWildcardName,
   matchesTemplate,
   piecesOf,
   problemOfTemplate,
