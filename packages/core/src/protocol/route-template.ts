@@ -71,7 +71,7 @@ export function piecesOf(template: string): readonly TemplatePiece[] {
 }
 
 /** Whether a name stands for a wildcard in every template. */
-export function isWildcardName(name: string): boolean {
+function isWildcardName(name: string): boolean {
   return /^var\d+$/.test(name);
 }
 
