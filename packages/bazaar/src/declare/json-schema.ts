@@ -6,7 +6,7 @@
 import { createRequire } from "node:module";
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { Ajv2020, ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../declaration.js";
 
 const require = createRequire(import.meta.url);
@@ -30,8 +30,17 @@ export type CompiledSchema =
   | { readonly ok: true; readonly check: SchemaCheck }
   | { readonly ok: false; readonly problem: string };
 
-/** `text`: strings stand for numbers, booleans and lists, as in a query. */
-export type ValueForm = "json" | "text";
+/**
+ * `text`: strings stand for numbers, booleans and lists, as in a query. `first`: only the first mismatch is found, so a long
+ * value costs no more than its own length.
+ */
+export type ValueForm = "json" | "text" | "first";
+
+const FORMS: Readonly<Record<ValueForm, Options>> = {
+  json: SETTINGS,
+  text: { ...SETTINGS, coerceTypes: "array" },
+  first: { ...SETTINGS, allErrors: false },
+};
 
 /** Compiles a schema. References must stay within the schema. Never throws. */
 export function compileSchema(schema: JsonSchema, form: ValueForm = "json"): CompiledSchema {
@@ -51,13 +60,43 @@ function ajvFor(form: ValueForm): Ajv2020 {
   const known = loaded.get(form);
   if (known !== undefined) return known;
   const { Ajv2020: Ajv } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  const ajv = new Ajv(form === "text" ? { ...SETTINGS, coerceTypes: "array" } : SETTINGS);
+  const ajv = new Ajv(FORMS[form]);
+  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
   loaded.set(form, ajv);
   return ajv;
 }
 
+/** Ajv compares each item with each other one: ten seconds for a list of 20,000 objects. This takes as long as reading them. */
+const UNIQUE_ITEMS: FuncKeywordDefinition = {
+  keyword: "uniqueItems",
+  type: "array",
+  schemaType: "boolean",
+  validate: (isDemanded: boolean, items: readonly unknown[]) =>
+    !isDemanded || new Set(items.map(writeSorted)).size === items.length,
+  error: { message: "must NOT have duplicate items" },
+};
+
+/** Equal values have equal texts, in whatever order their keys are. */
+function writeSorted(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    isJsonObject(inner)
+      ? Object.fromEntries(
+          Object.keys(inner)
+            .sort()
+            .map((key) => [key, inner[key]]),
+        )
+      : inner,
+  );
+}
+
 function check(validate: ValidateFunction, value: unknown): readonly SchemaProblem[] {
-  if (validate(value)) return [];
+  try {
+    if (validate(value)) return [];
+  } catch (error) {
+    // A value of a recursive schema may be nested more deeply than the stack is.
+    if (error instanceof RangeError) return [{ at: "", message: "must not be nested so deeply" }];
+    throw error;
+  }
   return (validate.errors ?? []).map(({ instancePath, message = "does not fit" }) => ({ at: instancePath, message }));
 }
 
@@ -114,4 +153,42 @@ function moveReferences(schema: unknown, pointer: string): unknown {
 
 function moveReference(reference: string, pointer: string): string {
   return reference === "#" || reference.startsWith("#/") ? pointer + reference.slice(1) : reference;
+}
+
+/** Keywords whose values are schemas by name. */
+const MAPS: readonly string[] = ["properties", "patternProperties", "dependentSchemas"];
+
+/** Keywords of definitions, which are in the schema only to be referred to. */
+const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
+
+/**
+ * Takes the definitions out of a schema.
+ *
+ * @param lift - Returns the new reference of a definition by its old one, which is a JSON pointer.
+ */
+export function liftDefinitions(schema: unknown, lift: (reference: string) => string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => liftDefinitions(item, lift));
+  if (!isJsonObject(schema)) return schema;
+  const kept = Object.entries(schema).filter(([key]) => !DEFINITIONS.includes(key) && key !== "$schema");
+  return Object.fromEntries(
+    kept.map(([key, value]) => {
+      if (key === "$ref" && typeof value === "string" && /^#(?:\/|$)/.test(value)) return [key, lift(value)];
+      if (MAPS.includes(key) && isJsonObject(value)) {
+        return [
+          key,
+          Object.fromEntries(Object.entries(value).map(([name, one]) => [name, liftDefinitions(one, lift)])),
+        ];
+      }
+      return [key, DATA.includes(key) ? value : liftDefinitions(value, lift)];
+    }),
+  );
+}
+
+/** The part of a schema that a reference leads to. */
+export function resolveReference(schema: JsonSchema, reference: string): unknown {
+  const names = decodeURIComponent(reference).split("/").slice(1);
+  return names.reduce<unknown>((found, name) => {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+    return isJsonObject(found) || Array.isArray(found) ? (found as JsonObject)[key] : undefined;
+  }, schema);
 }

@@ -14,6 +14,7 @@ import {
 import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
+import type { OfferPart } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
@@ -23,7 +24,7 @@ import type { RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { Listing, Listings } from "../settlement/listings.js";
-import { type DescribedRoute, describeRoutes } from "./described-routes.js";
+import { type DescribedRoute, type DescribedTool, describeRoutes, describeTools } from "./described-routes.js";
 import { inspectRoutes, inspectTable } from "./inspect-routes.js";
 import type { Payees } from "./payees.js";
 import { type PricedPlace, type PricedRoutes, pathOf, placesOf, routesOf } from "./places.js";
@@ -56,6 +57,8 @@ export interface ReportedRoute {
   readonly settle: SettleTime;
   /** Empty: the route is free. */
   readonly offers: readonly ReportedOffer[];
+  /** Parts of the offers that are in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
+  readonly leftOut: readonly OfferPart[];
   readonly description: string;
   /** Whether it is declared for catalogs. */
   readonly isPublic: boolean;
@@ -177,6 +180,11 @@ export class Reporter {
     return describeRoutes(placesOf(this.#priced, view));
   }
 
+  /** Describes every tool that clients may find. */
+  describeTools(): readonly DescribedTool[] {
+    return describeTools(routesOf(this.#priced));
+  }
+
   /** What a route of a table declares, by its key; `undefined`: nothing. */
   declared(key: string, method: string): Extensions | undefined {
     const entry = this.#priced.tables.flatMap(({ table }) => table.entries).find((one) => one.key === key);
@@ -209,9 +217,10 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { settle, description, isPublic } = route;
+  const { settle, description, isPublic, sample } = route;
   const listing = listings.of(key ?? listedAs(method, path));
-  return { method, path, key, settle, offers: reportOffers(route), description, isPublic, listing };
+  const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
+  return { method, path, key, settle, offers: reportOffers(route), leftOut, description, isPublic, listing };
 }
 
 /** The name in listings of a route without a key. */
