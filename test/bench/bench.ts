@@ -131,5 +131,6 @@ async function printSome(part: string): Promise<void> {
     steady: () => measureSteady(minutes, effort),
     "slow facilitator": () => measureSlowFacilitator(minutes, effort),
   };
-  print(await others[part]?.());
+  const other = others[part];
+  if (other !== undefined) print(await other());
 }

@@ -29,10 +29,12 @@ export interface Phase {
   /** Of the interval in the middle. One interval of hundreds of requests has its own outlier. */
   readonly unpaidP99: number;
   readonly freeP99: number;
+  /** The most memory that the process had. */
+  readonly bytes: number;
 }
 
 /** Divides a run. */
-export function phasesOf({ paid, unpaid, free }: SlowFacilitator): Phase[] {
+export function phasesOf({ paid, unpaid, free, memory, phaseSeconds }: SlowFacilitator): Phase[] {
   const third = <T>(all: readonly T[], at: number) => all.slice((all.length / 3) * at, (all.length / 3) * (at + 1));
   return (["before", "slow", "after"] as const).map((name, at) => {
     const of = third(paid, at);
@@ -44,6 +46,10 @@ export function phasesOf({ paid, unpaid, free }: SlowFacilitator): Phase[] {
       paidP99: Math.max(...of.map(({ p99 }) => p99)),
       unpaidP99: median(third(unpaid, at).map(({ p99 }) => p99)),
       freeP99: median(third(free, at).map(({ p99 }) => p99)),
+      bytes: Math.max(
+        0,
+        ...memory.filter(({ second }) => Math.floor(second / phaseSeconds) === at).map(({ bytes }) => bytes),
+      ),
     };
   });
 }
@@ -117,7 +123,17 @@ function soakLines({ machine, steady, slow }: Soak): string[] {
     "interval in the middle; p99 of paid requests is that of the worst interval.",
     "",
     ...table(
-      ["", "facilitator", "paid, p50", "paid, p99", "refused", "most waiting at once", "402, p99", "free, p99"],
+      [
+        "",
+        "facilitator",
+        "paid, p50",
+        "paid, p99",
+        "refused",
+        "most waiting at once",
+        "402, p99",
+        "free, p99",
+        "memory, MB",
+      ],
       slow.flatMap((run) =>
         phasesOf(run).map((phase) => [
           run.title,
@@ -128,6 +144,7 @@ function soakLines({ machine, steady, slow }: Soak): string[] {
           count(phase.mostWaiting),
           ms(phase.unpaidP99),
           ms(phase.freeP99),
+          megabytes(phase.bytes),
         ]),
       ),
     ),

@@ -83,7 +83,7 @@ function judgeInstall({ installs }: Measured): Target[] {
 
 /** A leak of one for each request would make it four times as many. */
 const MOST_GROWTH = 1.1;
-/** The places that a facilitator's calls have, to verify and to settle, and those of the payments that wait for one. */
+/** Farebox verifies 64 payments at once, and 512 wait for that. Those that settle are no more than these. */
 const MOST_WAITING = 2 * (64 + 512);
 
 function judgeSoak({ steady, slow }: Soak): Target[] {

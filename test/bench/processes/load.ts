@@ -42,6 +42,9 @@ export interface LoadResult extends Percentiles {
   readonly intervals: readonly Interval[];
 }
 
+/** How many connections to each server share the payments that are signed. */
+const SIGNED_CONNECTIONS = 16;
+
 const load: Load = JSON.parse(process.argv[2] ?? "");
 const { urls, connections: connectionCount, seconds, rate, intervalSeconds = seconds, expect } = load;
 const targets = urls.map((url) => new URL(url.replace("{n}", "~")));
@@ -83,12 +86,16 @@ async function setUp(): Promise<{ readonly connections: readonly Connection[]; r
   );
   if (load.payAt === undefined) return { connections: made, mint: undefined };
   const opened = await Mint.open(atCount(load.payAt, 0));
-  for (const to of made.slice(0, targets.length)) {
-    for (let sent = 0; sent < SIGNED_FIRST; sent++) {
-      const payment = await opened.sign();
-      await new Promise((resolve) => to.get(path, payment, resolve));
-    }
-  }
+  const first = made.slice(0, targets.length * SIGNED_CONNECTIONS);
+  const each = Math.ceil((targets.length * SIGNED_FIRST) / first.length);
+  await Promise.all(
+    first.map(async (to) => {
+      for (let sent = 0; sent < each; sent++) {
+        const payment = await opened.sign();
+        await new Promise((resolve) => to.get(path, payment, resolve));
+      }
+    }),
+  );
   return { connections: made, mint: opened };
 }
 
