@@ -91,7 +91,7 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
   };
 }
 
-const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+export const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453"), yesScheme("exact", SOLANA)];
 
 /** Starts the facilitator. */
