@@ -50,7 +50,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
 
   async function judgeByDocument(origin: string, inquiries: readonly Inquiry[]): Promise<(Outcome | undefined)[]> {
     const judge = (named: Named | undefined): (Outcome | undefined)[] =>
-      inquiries.map(({ question, terms }) => named && judgeDocument(question, terms, named));
+      inquiries.map(({ question, terms }) => (named === undefined ? undefined : judgeDocument(question, terms, named)));
     const known = await documents.known(origin);
     const outcomes = judge(known ?? (await documents.fetch(origin)));
     const isOutdated = inquiries.some(({ question }, at) => question.type === "mcp" && !isConfirmed(outcomes[at]));

@@ -61,8 +61,11 @@ function fillTemplate(template: string, params: unknown): string {
 }
 
 function queryOf(params: unknown): string {
-  const entries = isJsonObject(params) ? Object.entries(params) : [];
-  return String(new URLSearchParams(entries.filter(([, value]) => isShort(value)).map(([key, value]) => [key, `${value}`])));
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(isJsonObject(params) ? params : {})) {
+    if (isShort(value)) query.append(name, String(value));
+  }
+  return String(query);
 }
 
 function isShort(value: unknown): boolean {
