@@ -18,6 +18,8 @@ export interface Network {
   /** Whether `http:` URLs and private addresses are allowed, for development. */
   readonly allowLocal: boolean;
   readonly lookup: HostLookup;
+  /** From the first DNS query to the last byte. */
+  readonly timeLimitMs: number;
   /** Ends every request. */
   readonly signal: AbortSignal;
 }
@@ -43,8 +45,6 @@ export type Fetched =
     }
   | { readonly ok: false; readonly problem: string };
 
-/** From the first DNS query to the last byte. */
-const TIME_LIMIT_MS = 5_000;
 const MAX_HEADER_BYTES = 32 * 1_024;
 /** Most addresses of one host that are tried. All of them are checked. */
 const MAX_ADDRESSES = 8;
@@ -72,7 +72,7 @@ export function fetchGuarded(target: Target, network: Network): Promise<Fetched>
       resolve(result);
       request?.destroy();
     };
-    const timer = setTimeout(() => finish({ ok: false, problem: TOO_LATE }), TIME_LIMIT_MS);
+    const timer = setTimeout(() => finish({ ok: false, problem: TOO_LATE }), network.timeLimitMs);
     timer.unref();
     const fail = (error?: Error): void =>
       finish({ ok: false, problem: error instanceof PrivateAddress ? REFUSED : UNREACHABLE });

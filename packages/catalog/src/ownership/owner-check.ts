@@ -90,9 +90,14 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
       if (first === undefined) return { outcomes: [], waitMs: 0 };
       // Every claim of an entry has the entry's URL, so there is one server.
       const { origin } = new URL(first.question.url);
-      const outcomes = await judgeByDocument(origin, inquiries);
-      await judgeByResources(origin, inquiries, outcomes);
-      return { outcomes, waitMs: outcomes.includes(undefined) ? limits.waitMs(origin) : 0 };
+      if (!limits.enter(origin)) return { outcomes: inquiries.map(() => undefined), waitMs: INTERVAL_MS };
+      try {
+        const outcomes = await judgeByDocument(origin, inquiries);
+        await judgeByResources(origin, inquiries, outcomes);
+        return { outcomes, waitMs: outcomes.includes(undefined) ? limits.waitMs(origin) : 0 };
+      } finally {
+        limits.leave(origin);
+      }
     },
   };
 }
@@ -156,12 +161,17 @@ function judgeResource(question: Question, terms: OfferTerms, fetched: Fetched):
 }
 
 interface OriginLimits {
+  /** Begins a check, unless there are too many of this server: a slow server must not hold up others. */
+  enter(origin: string): boolean;
+  leave(origin: string): void;
   /** Counts a request, unless there were too many. */
   take(origin: string): boolean;
   /** How long a claim waits for its turn. Each call is another turn. */
   waitMs(origin: string): number;
 }
 
+/** Checks at once. */
+const MAX_CHECKS = 4;
 /** Requests at once, and one more each second. */
 const BURST = 10;
 const INTERVAL_MS = 1_000;
@@ -169,38 +179,55 @@ const MAX_ORIGINS = 5_000;
 /** Claims that wait longer take any turn of this time. */
 const MAX_WAIT_MS = 3_600_000;
 
+interface OriginLimit {
+  checks: number;
+  /** When the last counted request is forgotten. */
+  freeMs: number;
+  /** The last turn that was given away. */
+  turnMs: number;
+}
+
 /** Limits requests to each server. Keeps only servers that were asked a moment ago. */
 function createOriginLimits(now: () => number): OriginLimits {
-  const origins = new Map<string, { freeMs: number; turnMs: number }>();
+  const origins = new Map<string, OriginLimit>();
 
-  function limitOf(origin: string): { freeMs: number; turnMs: number } {
+  function limitOf(origin: string): OriginLimit {
     const known = origins.get(origin);
     if (known !== undefined) return known;
     if (origins.size >= MAX_ORIGINS) {
-      for (const [name, { freeMs, turnMs }] of origins) if (Math.max(freeMs, turnMs) <= now()) origins.delete(name);
-      // All of them are busy. One is forgotten, and may be asked too often once.
-      for (const name of origins.keys()) {
-        if (origins.size < MAX_ORIGINS) break;
-        origins.delete(name);
-      }
+      const isOver = (limit: OriginLimit): boolean =>
+        limit.checks === 0 && Math.max(limit.freeMs, limit.turnMs) <= now();
+      for (const [name, limit] of origins) if (isOver(limit)) origins.delete(name);
     }
-    const limit = { freeMs: 0, turnMs: 0 };
+    // All of them are busy. One is forgotten, and may be asked too often once.
+    const [oldest] = origins.keys();
+    if (origins.size >= MAX_ORIGINS && oldest !== undefined) origins.delete(oldest);
+    const limit = { checks: 0, freeMs: 0, turnMs: 0 };
     origins.set(origin, limit);
     return limit;
   }
 
   return {
+    enter(origin) {
+      const limit = limitOf(origin);
+      if (limit.checks >= MAX_CHECKS) return false;
+      limit.checks += 1;
+      return true;
+    },
+    leave(origin) {
+      const limit = limitOf(origin);
+      limit.checks = Math.max(0, limit.checks - 1);
+    },
     take(origin) {
       const limit = limitOf(origin);
-      const earliest = now() - BURST * INTERVAL_MS;
-      const freeMs = Math.max(limit.freeMs, earliest) + INTERVAL_MS;
+      const freeMs = Math.max(limit.freeMs, now() - BURST * INTERVAL_MS) + INTERVAL_MS;
       if (freeMs > now()) return false;
       limit.freeMs = freeMs;
       return true;
     },
     waitMs(origin) {
       const limit = limitOf(origin);
-      limit.turnMs = Math.max(limit.turnMs, limit.freeMs + INTERVAL_MS, now()) + INTERVAL_MS;
+      limit.turnMs = Math.max(limit.turnMs, limit.freeMs, now()) + INTERVAL_MS;
       const waitMs = limit.turnMs - now();
       return waitMs <= MAX_WAIT_MS ? waitMs : Math.ceil(Math.random() * MAX_WAIT_MS);
     },

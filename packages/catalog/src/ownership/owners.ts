@@ -38,12 +38,16 @@ export interface Owners {
   close(): Promise<void>;
 }
 
+/** Of one request. */
+const TIME_LIMIT_MS = 5_000;
 /** Entries that one process checks at once. */
-const MAX_RUNNING = 8;
+const MAX_RUNNING = 16;
 /** Longer than any check takes. */
 const LEASE_MS = 60_000;
 /** How often the store is searched for due claims. A registration does not wait for that. */
 const POLL_MS = 15_000;
+/** The same, while claims wait for their turn. */
+const WAKE_MS = 1_000;
 
 /** Creates the owners, and starts to check their claims. */
 export function createOwners(deps: OwnersDeps): Owners {
@@ -51,13 +55,21 @@ export function createOwners(deps: OwnersDeps): Owners {
   const end = new AbortController();
   const { signal } = end;
   const { lookup = allowLocal ? lookupLocal : lookupPublic } = deps;
-  const { check } = createOwnerCheck({ allowLocal, lookup, signal }, now);
+  const { check } = createOwnerCheck({ allowLocal, lookup, signal, timeLimitMs: TIME_LIMIT_MS }, now);
   const running = new Set<Promise<void>>();
+  let wake: NodeJS.Timeout | undefined;
 
   function start(): void {
     if (running.size >= MAX_RUNNING || signal.aborted) return;
     const run: Promise<void> = work().finally(() => running.delete(run));
     running.add(run);
+  }
+
+  function startSoon(): void {
+    wake ??= setTimeout(() => {
+      wake = undefined;
+      start();
+    }, WAKE_MS).unref();
   }
 
   /** Checks entries until none is due. Never rejects: without the store, the next start tries again. */
@@ -80,6 +92,7 @@ export function createOwners(deps: OwnersDeps): Owners {
     if (signal.aborted) return;
     const [first] = due;
     const known = due.flatMap((claim, at) => (outcomes[at] === undefined ? [] : [[claim, outcomes[at]] as const]));
+    if (waitMs > 0) startSoon();
     if (first === undefined || known.length === 0) return store.postpone(id, now() + Math.max(waitMs, 1));
     const { resource, toolName } = first.question;
     await store.update({ resource, toolName }, (found) => {
@@ -131,6 +144,7 @@ export function createOwners(deps: OwnersDeps): Owners {
     },
     async close() {
       clearInterval(timer);
+      clearTimeout(wake);
       end.abort();
       await Promise.all(running);
     },
