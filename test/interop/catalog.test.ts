@@ -120,6 +120,40 @@ describe("the reference's discovery client", () => {
   });
 });
 
+describe("what our entries add", () => {
+  test("the reference's discovery client reads entries with several methods and an output schema, in list and search", async () => {
+    const payTo = "0x4444444444444444444444444444444444444444";
+    const schema = { type: "object", properties: { text: { type: "string" } } };
+    const sell = (method: string, amount: string) => ({
+      url: "https://notes.example/notes/7",
+      description: `${method} a note of the archive`,
+      terms: { payTo, amount },
+      bazaar: {
+        info: {
+          input: { type: "http", method, pathParams: { id: "7" } },
+          output: { type: "json", example: { text: "hi" } },
+        },
+        schema: { properties: { output: { properties: { example: schema } } } },
+        routeTemplate: "/notes/:id",
+      },
+    });
+    await library.list(sell("POST", "2000"), sell("GET", "1000"), sell("DELETE", "500"));
+    const { bazaar } = withBazaar(new HTTPFacilitatorClient({ url: library.url })).extensions;
+    const listed = await bazaar.listResources({ payTo });
+    const found = await bazaar.search({ query: "a note of the archive", limit: 5 });
+    expect(listed.items).toHaveLength(1);
+    for (const entry of [listed.items[0], found.resources.find(({ resource }) => resource.includes("notes"))]) {
+      expect(entry).toMatchObject({ resource: "https://notes.example/notes/:id", type: "http", x402Version: 2 });
+      expect(entry?.accepts.map(({ amount }) => amount)).toEqual(["1000", "2000", "500"]);
+      const output = { ...schema, example: { text: "hi" } };
+      const outputSchema = { input: expect.objectContaining({ method: "POST" }), output };
+      expect(entry?.accepts[1]).toMatchObject({ maxAmountRequired: "2000", outputSchema });
+      expect(entry).toMatchObject({ methods: [{ method: "GET" }, { method: "POST" }, { method: "DELETE" }] });
+    }
+    expect(listed.items[0]).toEqual(found.resources.find(({ resource }) => resource.includes("notes")));
+  });
+});
+
 describe("our discovery client", () => {
   test("our discovery client reads all pages of our catalog, and finds the entries of a payee", async () => {
     const payTo = "0x3333333333333333333333333333333333333333";

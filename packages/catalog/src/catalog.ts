@@ -163,6 +163,17 @@ async function list(store: CatalogStore, query: ListQuery, unverified: Unverifie
   return { entries: shown.map(readEntry), total, ...(isMore ? { cursor: writeListCursor(last, page) } : {}) };
 }
 
+/** Matches that are sorted by price. Others match too little to stand before them. */
+const MAX_SORTED = 40;
+
+/** Among the same prices the better match stays first. */
+async function cheapestFirst(store: CatalogStore, ids: readonly number[]): Promise<readonly number[]> {
+  const best = ids.slice(0, MAX_SORTED);
+  const prices = new Map((await store.find(best, [])).map(({ id, price }) => [id, price]));
+  const priceAt = (id: number): string => prices.get(id) ?? "";
+  return best.toSorted((one, other) => (priceAt(one) < priceAt(other) ? -1 : Number(priceAt(one) > priceAt(other))));
+}
+
 async function countNetworks(store: CatalogStore, networks: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const facets = networks.map((network) => [network, facetsOfFilter({ network })[0] ?? 0] as const);
   const counts = await store.countEach(facets.map(([, facet]) => facet));
@@ -177,23 +188,25 @@ async function search(
   query: SearchQuery,
   unverified: Unverified,
 ): Promise<SearchPage> {
-  const { query: text, limit, cursor, ...filter } = query;
+  const { query: text, limit, cursor, sort, ...filter } = query;
   const facets = shownFacets(filter, unverified);
   const ranked = cursor === undefined ? undefined : readSearchCursor(cursor);
-  const sources = async () => ({ store, index: await indexer.current(), words: vocabulary() });
-  const ids = ranked ?? (await rankOwners(store, await searchIds(text, facets, await sources()), unverified));
+  const best =
+    ranked ?? (await searchIds(text, facets, { store, index: await indexer.current(), words: vocabulary() }));
+  const sorted = ranked === undefined && sort === "price" ? await cheapestFirst(store, best) : best;
+  const ids = ranked ?? (await verifiedFirst(store, sorted, unverified));
   const shown = ids.slice(0, limit);
   const rest = ids.slice(limit);
   const found = new Map((await store.find(shown, facets)).map((entry) => [entry.id, entry]));
   return {
     entries: shown.flatMap((id) => found.get(id) ?? []).map(readEntry),
-    isPartial: ranked === undefined && ids.length === MAX_RANKED,
+    isPartial: ranked === undefined && (best.length === MAX_RANKED || ids.length < best.length),
     ...(rest.length > 0 ? { cursor: writeSearchCursor(rest) } : {}),
   };
 }
 
 /** Moves entries that no owner has confirmed to the end. */
-async function rankOwners(
+async function verifiedFirst(
   store: CatalogStore,
   ids: readonly number[],
   unverified: Unverified,

@@ -119,7 +119,9 @@ export function createOwners(deps: OwnersDeps): Owners {
       dueMs: dueMs === undefined ? undefined : Math.max(dueMs, earliestMs),
       leasedMs,
     };
-    return { ...toChange(key, service, updatedMs), checks };
+    const change = { ...toChange(key, service, updatedMs), checks };
+    const isHidden = unverified === "hide" && service?.verifiedMs === undefined;
+    return isHidden ? { ...change, facets: [] } : change;
   }
 
   const timer = setInterval(start, POLL_MS);
