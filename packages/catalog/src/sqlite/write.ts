@@ -160,6 +160,7 @@ export function createWriter(db: Database): Writer {
   const rewrite = db.prepare(`UPDATE entries SET revision = ${REVISION}, ${assign(INDEXED)} WHERE id = ?`);
   const nextRevision = db.prepare("UPDATE revisions SET last = last + 1");
   const drop = db.prepare("DELETE FROM entries WHERE id = ?");
+  const anyDue = db.prepare("SELECT 1 FROM entries WHERE due <= ? AND leased <= ? LIMIT 1");
   const take = db.prepare(
     `UPDATE entries SET leased = ? WHERE id IN (
        SELECT id FROM entries WHERE due <= ? AND leased <= ? ORDER BY due LIMIT ?
@@ -207,7 +208,11 @@ export function createWriter(db: Database): Writer {
         remove(found);
         return true;
       }),
-    takeDue: ({ nowMs, untilMs, limit }) => take.all(untilMs, nowMs, nowMs, limit) as DueEntry[],
+    takeDue({ nowMs, untilMs, limit }) {
+      // Most calls find nothing, and need no lock of the file.
+      const isAny = anyDue.get(nowMs, nowMs) !== undefined;
+      return isAny ? (take.all(untilMs, nowMs, nowMs, limit) as DueEntry[]) : [];
+    },
     postpone: (id, dueMs) => void postpone.run(dueMs, id),
   };
 }
