@@ -109,6 +109,12 @@ describe("a server", () => {
     server.close();
   });
 
+  test("is reached by name, at the first of its addresses that works", async () => {
+    const url = await open(createHttpServer((_req, res) => void res.writeHead(402).end("{}")));
+    const lookup = async () => ["127.0.0.2", "127.0.0.1"];
+    expect(await get(new URL(`http://shop.example:${url.port}/`), { lookup })).toMatchObject({ ok: true, body: "{}" });
+  });
+
   test("that nobody runs is given up", async () => {
     expect(await get(new URL("http://127.0.0.1:1/"))).toEqual({ ok: false, problem: "cannot be reached" });
   });
