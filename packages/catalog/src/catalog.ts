@@ -34,14 +34,14 @@ export interface CatalogOptions {
   readonly store: CatalogStore;
   /** Whether to list `http:` URLs and private hosts, for development. Default false. */
   readonly allowLocal?: boolean;
-  /** Whether the servers of URLs are asked who sells there. Without that the first payee is believed. Default true. */
+  /** Whether the catalog checks with the server of a URL who sells there. Without that it believes the first payee. Default true. */
   readonly checkOwners?: boolean;
   /**
    * What happens to services that no server has confirmed: the catalog hides them, shows them last in a search, or shows them
    * like others. Default `"hide"`; with `allowLocal` or without `checkOwners` `"show"`.
    */
   readonly unverified?: Unverified;
-  /** Finds the addresses of a host that is asked. Default: the DNS servers of the machine. */
+  /** Finds the addresses of a server that is checked. Default: DNS. */
   readonly lookup?: HostLookup;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -49,7 +49,7 @@ export interface CatalogOptions {
 
 /** A catalog in this process. */
 export interface LocalCatalog extends Catalog {
-  /** Asks the servers of all services that are due for a check, and waits for the outcomes. It happens by itself, too. */
+  /** Checks the claims that are due now, and waits for the outcomes. The catalog also does that by itself. */
   checkDue(): Promise<void>;
   /** Removes an entry, with any payee; `false` when it is not listed. */
   remove(key: { readonly resource: string; readonly toolName?: string }): Promise<boolean>;
