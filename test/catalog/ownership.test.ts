@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { declare, openLibrary, PAYEE } from "./library.js";
 import {
+  challengeAt,
   challengeOf,
   entriesOf,
   LATER,
@@ -77,6 +78,54 @@ describe("an entry belongs to the server of its URL", () => {
       status: "rejected",
       rejectedReason: `the server of the URL responds with 404 to an unpaid request${LATER}`,
     });
+  });
+
+  test.each([false, true])(
+    "an entry says what the server declares, not what a payer does (document: %s)",
+    async (hasDocument) => {
+      let now = Date.parse("2026-01-31T12:00:00.000Z");
+      const shop = await openHere({ now: () => now });
+      const { url } = await openSeller(shop, PAYEE, { hasDocument });
+      const challenge = await challengeAt(`${url}/weather/lisbon`);
+      const steered = {
+        ...challenge,
+        resource: { ...challenge.resource, description: "The best of all" },
+        extensions: { bazaar: declare({ routeTemplate: "/weather/:city", more: "nonsense" }) },
+      };
+      const first = {
+        description: "Costs $0.001",
+        lastUpdated: "2026-01-31T12:00:00.000Z",
+        accepts: [{ amount: "1000" }],
+      };
+      // A stranger pays the seller before anyone else does, and again later.
+      expect(await settle(shop, { amount: "1" }, steered)).toEqual({ status: "processing" });
+      await shop.catalog.checkDue();
+      expect(await entriesOf(shop)).toMatchObject([first]);
+      now += 3_600_000;
+      expect(await settle(shop, { amount: "1" }, steered)).toEqual({ status: "success" });
+      await shop.catalog.checkDue();
+      const [entry] = await entriesOf(shop);
+      expect(entry).toMatchObject({ ...first, verifiedAt: "2026-01-31T13:00:00.000Z" });
+      expect(entry?.accepts[0]).toMatchObject({ maxTimeoutSeconds: 300, extra: { name: "USDC" } });
+      expect(JSON.stringify(entry)).not.toContain("nonsense");
+    },
+  );
+
+  test("an entry follows the server's price, without a payment", async () => {
+    let now = Date.parse("2026-01-31T12:00:00.000Z");
+    const shop = await openHere({ now: () => now });
+    let amount = "1000";
+    const { url } = await serve((_req, res) => {
+      const challenge = challengeOf(`${url}/sold`);
+      const accepts = challenge.accepts.map((offer) => ({ ...offer, amount }));
+      res.writeHead(402).end(JSON.stringify({ ...challenge, accepts }));
+    });
+    await settle(shop, {}, challengeOf(`${url}/sold`));
+    await shop.catalog.checkDue();
+    amount = "5000";
+    now += 24 * 3_600_000;
+    await shop.catalog.checkDue();
+    expect((await entriesOf(shop))[0]?.accepts).toMatchObject([{ amount: "5000" }]);
   });
 
   test("/.well-known/x402 confirms every route with one request", async () => {

@@ -46,7 +46,11 @@ export async function serve(listener: RequestListener, port = 0): Promise<{ url:
 export async function openSeller({ facilitator }: Library, payTo: string, { hasDocument = false, port = 0 } = {}) {
   const payments = createPayments({ facilitator, networks: [NETWORK], payTo: { "eip155:*": payTo } });
   onTestFinished(() => payments.close());
-  const route = (price: string) => ({ price, extensions: { bazaar: { discoverable: true } } });
+  const route = (price: string) => ({
+    price,
+    description: `Costs ${price}`,
+    extensions: { bazaar: { discoverable: true } },
+  });
   const app = express();
   if (hasDocument) app.get("/.well-known/x402", payments.wellKnown());
   app.use(
@@ -65,21 +69,29 @@ export async function openSeller({ facilitator }: Library, payTo: string, { hasD
 
 export type Challenge = Parameters<typeof settle>[2];
 
+/** The challenge of a seller. */
+export async function challengeAt(url: string, method = "GET"): Promise<Challenge> {
+  const response = await fetch(url, { method, headers: { connection: "close" } });
+  return JSON.parse(Buffer.from(response.headers.get("payment-required") ?? "", "base64").toString());
+}
+
 /** Settles a payment for the offer of a 402, as a client sends it, or with other terms. */
 export async function pay(shop: Library, url: string, { method = "GET", ...terms }: Record<string, string> = {}) {
-  const response = await fetch(url, { method, headers: { connection: "close" } });
-  const challenge = JSON.parse(Buffer.from(response.headers.get("payment-required") ?? "", "base64").toString());
-  return settle(shop, terms, challenge as Challenge);
+  return settle(shop, terms, await challengeAt(url, method));
 }
 
 export async function settle(
   shop: Library,
   terms: Readonly<Record<string, unknown>>,
-  { resource, extensions, accepts }: { resource: { url: string }; extensions: { bazaar: object }; accepts: object[] },
+  {
+    resource,
+    extensions,
+    accepts,
+  }: { resource: { url: string; description?: string }; extensions: { bazaar: object }; accepts: object[] },
 ) {
-  const { url } = resource;
   const { bazaar } = extensions;
-  const { outcome } = await shop.post("/settle", paymentFor({ url, bazaar, terms: { ...accepts[0], ...terms } }));
+  const payment = { ...resource, bazaar, terms: { ...accepts[0], ...terms } };
+  const { outcome } = await shop.post("/settle", paymentFor(payment));
   return (outcome as { bazaar: { status: string; rejectedReason?: string } }).bazaar;
 }
 

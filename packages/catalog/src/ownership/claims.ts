@@ -7,7 +7,7 @@
  * @module
  */
 import type { Registered, RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
-import { keepOffers, mergeService, putOffer, type Service } from "../service.js";
+import { keepOffers, mergeService, offersOf, putOffer, type Service } from "../service.js";
 import type { Inquiry } from "./owner-check.js";
 import { isSameTerms, type Outcome, questionOf } from "./proof.js";
 
@@ -36,6 +36,8 @@ export interface ClaimedEntry {
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+/** After a confirmation, another declaration is checked at the earliest after this time. */
+const CHANGE_MS = 10 * MINUTE_MS;
 /** After one failed check, after two, and so on. A server that was not reached is checked after a minute already. */
 const DELAYS_MS = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 6 * 60 * MINUTE_MS, DAY_MS];
 /** Failed checks until a claim is forgotten that was never confirmed. */
@@ -76,10 +78,15 @@ export function claimEntry(
   const known = claims.find((claim) => isSameClaim(claim, inquiry));
   const others = claims.filter((claim) => claim !== known);
   if (known?.confirmedMs !== undefined) {
-    const service = putOffer(entry.service, registration, { updatedMs: nowMs, isDescribing: true });
-    // A buyer may declare nonsense. The question that was confirmed stays, as long as it works.
-    const claim = known.failures === 0 ? known : { ...known, question };
-    return { registered: LISTED, entry: withVerification({ service, claims: [...others, claim] }) };
+    const { service } = entry;
+    if (isListedAs(service, registration)) {
+      const paid = putOffer(service, registration, { updatedMs: nowMs, isDescribing: true });
+      return { registered: LISTED, entry: withVerification({ service: paid, claims }) };
+    }
+    // Anyone can pay the payee, with a declaration and an amount of his own. The server has the last word.
+    const dueMs = Math.min(known.dueMs, Math.max(nowMs, known.confirmedMs + CHANGE_MS));
+    const claim = { ...known, ...(known.failures === 0 ? {} : { question }), waiting: registration, dueMs };
+    return { registered: LISTED, entry: { service, claims: [...others, claim] } };
   }
   const claim: Claim = { dueMs: nowMs, failures: 0, ...known, ...inquiry, waiting: registration };
   const waiting = { ...entry, claims: [...withoutOldest(others), claim] };
@@ -129,13 +136,19 @@ export function applyOutcomes(
   const applied = outcomes.reduce<ClaimedEntry>((current, [inquiry, outcome]) => {
     const claim = current.claims.find((one) => isSameClaim(one, inquiry));
     if (claim === undefined) return current;
-    return outcome.kind === "confirmed" ? confirm(current, claim, nowMs) : fail(current, claim, { outcome, nowMs });
+    if (outcome.kind !== "confirmed") return fail(current, claim, { outcome, nowMs });
+    return confirm(current, claim, { declared: outcome.declared, nowMs });
   }, entry);
   return withVerification(applied);
 }
 
-function confirm({ service, claims }: ClaimedEntry, claim: Claim, nowMs: number): ClaimedEntry {
-  const { question, terms, waiting } = claim;
+function confirm(
+  { service, claims }: ClaimedEntry,
+  claim: Claim,
+  { declared, nowMs }: { readonly declared: Registration | undefined; readonly nowMs: number },
+): ClaimedEntry {
+  const { terms, waiting } = claim;
+  const question = (declared && questionOf(declared)) ?? claim.question;
   const confirmed: Claim = { question, terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
   const isNew = !isConfirmed(claim);
   // The seller may have moved to another address. Then the server denies the former one.
@@ -145,11 +158,34 @@ function confirm({ service, claims }: ClaimedEntry, claim: Claim, nowMs: number)
   // Offers of those who were believed so far vanish.
   const owned =
     service && keepOffers(service, (...offer) => isClaimedBy([...others.filter(isConfirmed), confirmed], ...offer));
-  const described = { updatedMs: nowMs, isDescribing: true };
+  const known = waiting?.offer ?? (owned && offersOf(owned).find((offer) => isSameTerms(offer, terms)));
+  const listed = declared === undefined ? waiting : { ...declared, offer: complete(declared.offer, known) };
+  const isChanged = listed !== undefined && !isListedAs(owned, listed);
   return {
-    service: waiting === undefined ? owned : putOffer(owned, waiting, described),
+    service: isChanged ? putOffer(owned, listed, { updatedMs: nowMs, isDescribing: true }) : owned,
     claims: [...others, confirmed],
   };
+}
+
+/** `/.well-known/x402` names no time limit and no `extra`. Both are as in the payment. */
+function complete(offer: RegisteredOffer, known: RegisteredOffer | undefined): RegisteredOffer {
+  if (known === undefined || offer.maxTimeoutSeconds > 0) return offer;
+  const { maxTimeoutSeconds, extra } = known;
+  return { ...offer, maxTimeoutSeconds, extra };
+}
+
+/** Whether an entry already says what a registration declares. Path parameters are those of one request. */
+function isListedAs(service: Service | undefined, registration: Registration): boolean {
+  const { offer, type: _, resource: __, toolName: ___, ...declared } = registration;
+  const { method } = declared.info.input;
+  return (service?.methods ?? []).some(({ offers, updatedMs: _, ...listed }) => {
+    const isSameMethod = listed.info.input.method === method && textOf(listed) === textOf(declared);
+    return isSameMethod && offers.some((one) => JSON.stringify(one) === JSON.stringify(offer));
+  });
+}
+
+function textOf(declared: Pick<Registration, "info">): string {
+  return JSON.stringify(declared, (key, value) => (key === "pathParams" ? undefined : value));
 }
 
 function fail(

@@ -5,11 +5,12 @@
  *
  * @module
  */
+import type { RegistrationRules } from "@farebox/bazaar/facilitator";
 import { type Fetched, fetchGuarded, type Network } from "./guarded-fetch.js";
 import {
   judgeChallenge,
   judgeWellKnown,
-  type NamedOffers,
+  type NamedRoute,
   type OfferTerms,
   type Outcome,
   type Question,
@@ -39,7 +40,7 @@ const MAX_CHALLENGE = 64 * 1_024;
 const MAX_DOCUMENT = 256 * 1_024;
 /** How long a document is kept. */
 const DOCUMENT_MS = 60_000;
-const MAX_DOCUMENTS = 100;
+const MAX_DOCUMENTS = 20;
 /** Requests for the resources of one entry in one check. */
 const MAX_RESOURCES = 4;
 
@@ -50,7 +51,9 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
 
   async function judgeByDocument(origin: string, inquiries: readonly Inquiry[]): Promise<(Outcome | undefined)[]> {
     const judge = (named: Named | undefined): (Outcome | undefined)[] =>
-      inquiries.map(({ question, terms }) => (named === undefined ? undefined : judgeDocument(question, terms, named)));
+      inquiries.map(({ question, terms }) =>
+        named === undefined ? undefined : judgeDocument({ question, terms }, named, network),
+      );
     const known = await documents.known(origin);
     const outcomes = judge(known ?? (await documents.fetch(origin)));
     const isOutdated = inquiries.some(({ question }, at) => question.type === "mcp" && !isConfirmed(outcomes[at]));
@@ -78,7 +81,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
         // A server that does not respond in time is not asked four times in a row.
         if (!response.ok) failure = response;
       }
-      const outcome = response && judgeResource(question, terms, response);
+      const outcome = response && judgeResource({ question, terms }, response, network);
       const isSilent = outcome !== undefined && outcome.kind !== "confirmed" && outcome.kind !== "denied";
       if (!isSilent || outcomes[at]?.kind !== "denied") outcomes[at] = outcome;
     }
@@ -139,12 +142,12 @@ function createDocuments(network: Network, limits: OriginLimits, now: () => numb
 }
 
 /** What a document names, or why it could not be fetched. */
-type Named = readonly NamedOffers[] | string;
+type Named = readonly NamedRoute[] | string;
 
-function judgeDocument(question: Question, terms: OfferTerms, named: Named): Outcome {
+function judgeDocument({ question, terms }: Inquiry, named: Named, rules: RegistrationRules): Outcome {
   if (typeof named === "string") return { kind: "unreachable", reason: `the server of the URL ${named}` };
   const silent = { kind: "unreachable", reason: "/.well-known/x402 of the server does not name the tool" } as const;
-  return judgeWellKnown(question, terms, named) ?? silent;
+  return judgeWellKnown(question, terms, named, rules) ?? silent;
 }
 
 /** Statuses that say nothing about a resource. */
@@ -152,10 +155,10 @@ function isFailing(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-function judgeResource(question: Question, terms: OfferTerms, fetched: Fetched): Outcome {
+function judgeResource({ question, terms }: Inquiry, fetched: Fetched, rules: RegistrationRules): Outcome {
   if (!fetched.ok) return { kind: "unreachable", reason: `the server of the URL ${fetched.problem}` };
   const { status } = fetched;
-  if (status === 402) return judgeChallenge(question, terms, fetched);
+  if (status === 402) return judgeChallenge(question, terms, fetched, rules);
   const reason = `the server of the URL responds with ${status} to an unpaid request`;
   return { kind: isFailing(status) ? "unreachable" : "absent", reason };
 }

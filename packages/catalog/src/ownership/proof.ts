@@ -5,7 +5,13 @@
  *
  * @module
  */
-import type { RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
+import {
+  BAZAAR,
+  type RegisteredOffer,
+  type Registration,
+  type RegistrationRules,
+  readRegistration,
+} from "@farebox/bazaar/facilitator";
 import { isJsonObject, isNetwork, type JsonObject, parseJson, sameNetwork } from "@farebox/core/protocol";
 
 /** Where an offer must appear. */
@@ -26,11 +32,11 @@ export interface Question {
 export type OfferTerms = Pick<RegisteredOffer, "scheme" | "network" | "asset" | "payTo">;
 
 /**
- * The outcome of a check. `denied`: the server names other payees. `absent`: it responds, without an offer. A reason is a
- * sentence for whoever pays, and holds no text of the server.
+ * The outcome of a check. `confirmed`: with what the server itself declares, if it does. `denied`: the server names other
+ * payees. `absent`: it responds, without an offer. A reason is a sentence for whoever pays, and holds no text of the server.
  */
 export type Outcome =
-  | { readonly kind: "confirmed" }
+  | { readonly kind: "confirmed"; readonly declared?: Registration | undefined }
   | { readonly kind: "denied" | "absent" | "unreachable"; readonly reason: string };
 
 const MAX_QUERY = 2_000;
@@ -86,21 +92,69 @@ function isSameAddress(one: string, other: string): boolean {
   return one === other || (/^0x/i.test(one) && one.toLowerCase() === other.toLowerCase());
 }
 
-const CONFIRMED: Outcome = { kind: "confirmed" };
 const DENIED = "names other offers for this resource";
+
+/** An offer of the server, and what the server says about its resource. */
+interface NamedOffer {
+  readonly offer: OfferTerms & JsonObject;
+  readonly resource: JsonObject;
+  readonly declaration: unknown;
+}
+
+/** Finds the offer; `undefined` when others are named, or none. */
+function confirm(
+  question: Question,
+  terms: OfferTerms,
+  named: readonly NamedOffer[],
+  rules: RegistrationRules,
+): Outcome | undefined {
+  const same = named.filter(({ offer }) => isSameTerms(offer, terms));
+  if (same.length === 0) return undefined;
+  const declared = same.flatMap((one) => readDeclared(question, one, rules) ?? []);
+  return { kind: "confirmed", declared: declared[0] };
+}
+
+/** Reads the declaration of the server itself like that of a payment, with the same limits. */
+function readDeclared(
+  question: Question,
+  { offer, resource, declaration }: NamedOffer,
+  rules: RegistrationRules,
+): Registration | undefined {
+  const { url, method } = question;
+  const read = readRegistration(
+    {
+      paymentRequirements: offer,
+      paymentPayload: { accepted: offer, resource: { ...resource, url }, extensions: { [BAZAAR]: declaration } },
+    },
+    rules,
+  );
+  if (read.kind !== "registration") return undefined;
+  const { registration } = read;
+  const isSame = registration.resource === question.resource && registration.toolName === question.toolName;
+  return isSame && (method === "" || registration.info.input.method === method) ? registration : undefined;
+}
 
 /** Reads the 402 of a resource: the challenge in the header, or in the body. */
 export function judgeChallenge(
   question: Question,
   terms: OfferTerms,
   response: { readonly paymentRequired: string | undefined; readonly body: string | undefined },
+  rules: RegistrationRules,
 ): Outcome {
   const header = Buffer.from(response.paymentRequired ?? "", "base64").toString("utf8");
   const challenges = [header, response.body ?? ""].flatMap(readObject).filter(({ accepts }) => Array.isArray(accepts));
-  const own = challenges.filter((challenge) => isAbout(question, challenge));
-  const offers = own.flatMap(({ accepts }) => readOffers(accepts));
-  if (offers.some((offer) => isSameTerms(offer, terms))) return CONFIRMED;
-  if (offers.length > 0) return { kind: "denied", reason: `the server of the URL ${DENIED}` };
+  const named = challenges
+    .filter((challenge) => isAbout(question, challenge))
+    .flatMap(({ accepts, resource, extensions }) => {
+      const declaration = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
+      return readOffers(accepts).map((offer) => ({
+        ...{ offer, declaration },
+        resource: isJsonObject(resource) ? resource : {},
+      }));
+    });
+  const confirmed = confirm(question, terms, named, rules);
+  if (confirmed !== undefined) return confirmed;
+  if (named.length > 0) return { kind: "denied", reason: `the server of the URL ${DENIED}` };
   const problem = challenges.length === 0 ? "responds with 402 without offers" : "responds with the 402 of another URL";
   return { kind: "absent", reason: `the server of the URL ${problem}` };
 }
@@ -111,17 +165,17 @@ function isAbout({ url, routeTemplate }: Question, { resource, accepts, extensio
   const named = isJsonObject(resource) ? resource["url"] : isJsonObject(offer) ? offer["resource"] : undefined;
   if (!isSameUrl(named, url)) return false;
   if (routeTemplate === undefined) return true;
-  const declared = isJsonObject(extensions) ? extensions["bazaar"] : undefined;
+  const declared = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
   return isJsonObject(declared) && declared["routeTemplate"] === routeTemplate;
 }
 
 /** The offers of one route or tool, as `/.well-known/x402` names them. */
-export interface NamedOffers {
+export interface NamedRoute {
   readonly type: string;
-  readonly resource: string;
+  readonly url: string;
   readonly toolName: string;
   readonly method: string | undefined;
-  readonly offers: readonly OfferTerms[];
+  readonly offers: readonly NamedOffer[];
 }
 
 const MAX_ITEMS = 2_000;
@@ -130,19 +184,25 @@ const MAX_ITEMS = 2_000;
  * Reads the document: the list `items` of Farebox, or a list `resources` of objects. A plain URL in `resources` names no
  * payee and proves nothing. Never throws.
  */
-export function readWellKnown(text: string, origin: string): readonly NamedOffers[] {
+export function readWellKnown(text: string, origin: string): readonly NamedRoute[] {
   const [document = {}] = readObject(text);
   const listed = [document["items"], document["resources"]].flatMap((list) => (Array.isArray(list) ? list : []));
   return listed.slice(0, MAX_ITEMS).flatMap((item) => {
-    const resource = isJsonObject(item) ? (item["resource"] ?? item["url"]) : undefined;
-    if (!isJsonObject(item) || typeof resource !== "string" || !URL.canParse(resource, origin)) return [];
-    const { type, method, toolName, accepts } = item;
+    const url = isJsonObject(item) ? (item["resource"] ?? item["url"]) : undefined;
+    if (!isJsonObject(item) || typeof url !== "string" || !URL.canParse(url, origin)) return [];
+    const { type, method, toolName, accepts, extensions, routeTemplate } = item;
+    const declared = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
+    const template = typeof routeTemplate === "string" ? { routeTemplate } : {};
+    const declaration = isJsonObject(declared) ? { ...template, ...declared } : undefined;
     return {
       type: type === "mcp" ? "mcp" : "http",
-      resource: new URL(resource, origin).href,
+      url: new URL(url, origin).href,
       toolName: typeof toolName === "string" ? toolName : "",
       method: typeof method === "string" ? method : undefined,
-      offers: readOffers(Array.isArray(accepts) ? accepts : [accepts]),
+      offers: readOffers(Array.isArray(accepts) ? accepts : [accepts]).map((offer) => ({
+        ...{ offer, declaration },
+        resource: item,
+      })),
     };
   });
 }
@@ -151,15 +211,16 @@ export function readWellKnown(text: string, origin: string): readonly NamedOffer
 export function judgeWellKnown(
   question: Question,
   terms: OfferTerms,
-  named: readonly NamedOffers[],
+  routes: readonly NamedRoute[],
+  rules: RegistrationRules,
 ): Outcome | undefined {
-  const offers = named
-    .filter((item) => item.type === question.type && item.toolName === question.toolName)
+  const named = routes
+    .filter((route) => route.type === question.type && route.toolName === question.toolName)
     .filter(({ method }) => method === undefined || question.type === "mcp" || method === question.method)
-    .filter(({ resource }) => isSameUrl(resource, question.resource))
-    .flatMap((item) => item.offers);
-  if (offers.some((offer) => isSameTerms(offer, terms))) return CONFIRMED;
-  return offers.length > 0 ? { kind: "denied", reason: `/.well-known/x402 of the server ${DENIED}` } : undefined;
+    .filter(({ url }) => isSameUrl(url, question.resource))
+    .flatMap(({ offers }) => offers);
+  const denied: Outcome = { kind: "denied", reason: `/.well-known/x402 of the server ${DENIED}` };
+  return confirm(question, terms, named, rules) ?? (named.length > 0 ? denied : undefined);
 }
 
 /** Ignores the query, and how characters are encoded. */
@@ -177,12 +238,12 @@ function decode(path: string): string {
   }
 }
 
-function readOffers(accepts: unknown): readonly OfferTerms[] {
+function readOffers(accepts: unknown): readonly (OfferTerms & JsonObject)[] {
   return (Array.isArray(accepts) ? accepts : []).slice(0, 100).flatMap((offer) => {
     if (!isJsonObject(offer)) return [];
     const { scheme, network, asset, payTo } = offer;
     if (typeof scheme !== "string" || typeof asset !== "string" || typeof payTo !== "string") return [];
-    return isNetwork(network) ? [{ scheme, network, asset, payTo }] : [];
+    return isNetwork(network) ? [{ ...offer, scheme, network, asset, payTo }] : [];
   });
 }
 
