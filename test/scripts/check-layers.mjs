@@ -31,7 +31,7 @@ const PACKAGES = {
   catalog: ["core", "bazaar"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
-  mcp: ["core"],
+  mcp: ["core", "bazaar"],
   stores: ["core"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };

@@ -93,6 +93,13 @@ describe("a line for curl", () => {
     expect(httpCall(NOTES, "GET", {})?.missing).toEqual(["id"]);
   });
 
+  test("a line stays short, whatever is declared", () => {
+    const body = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`field${at}`, "'"]));
+    const long = httpCall(NOTES, "PUT", { pathParams: { id: 7 }, bodyType: "form-data", body });
+    expect(long?.curl).toBe("curl -gi -X 'PUT' 'https://a.example/notes/7' --data-raw '…'");
+    expect(httpCall(NOTES, "GET", { pathParams: { id: "x".repeat(3_000) } })).toBeUndefined();
+  });
+
   test("no line is written for a resource that is not a URL", () => {
     expect(httpCall(entry("javascript:alert(1)"), "GET", {})).toBeUndefined();
     expect(httpCall(entry("mcp://tool/add"), "GET", {})).toBeUndefined();

@@ -21,6 +21,9 @@ export interface HttpCall {
   readonly missing: readonly string[];
 }
 
+/** A longer body is left out, and a longer URL has no line. */
+const MAX_PART = 3_000;
+
 /** Writes the call; `undefined` when the resource is not a URL. */
 export function httpCall(
   { resource, routeTemplate }: CatalogEntry,
@@ -32,7 +35,8 @@ export function httpCall(
   const { url, missing } = isFixed ? { url: resource, missing: [] } : fillIn(resource, fieldsOf(input["pathParams"]));
   const query = queryOf(fieldsOf(input["queryParams"]));
   const whole = `${url}${query === "" ? "" : `?${query}`}`;
-  const curl = ["curl", method === "HEAD" ? "-gI" : "-gi", ...methodPart(method), quote(whole), ...bodyParts(input)];
+  if (whole.length > MAX_PART) return undefined;
+  const curl = ["curl", method === "HEAD" ? "-gI" : "-gi", ...methodPart(method), quote(whole), ...bodyPart(input)];
   return { curl: curl.join(" "), missing, ...(missing.length === 0 ? { url: whole } : {}) };
 }
 
@@ -76,6 +80,11 @@ function queryOf(values: JsonObject): string {
 /** curl chooses GET itself, POST where there is a body, and HEAD by `-I`. */
 function methodPart(method: string): readonly string[] {
   return method === "GET" || method === "HEAD" ? [] : ["-X", quote(method)];
+}
+
+function bodyPart(input: JsonObject): readonly string[] {
+  const parts = bodyParts(input);
+  return parts.join(" ").length > MAX_PART ? ["--data-raw", quote("…")] : parts;
 }
 
 /** `--data-raw` and `--form-string` take a value as it is. `-d` and `-F` would send a file for `@path`. */

@@ -85,7 +85,7 @@ function toolPart(entry: CatalogEntry): Html {
 <details><summary>How to connect</summary>
 ${how}
 <p>Parameters of <code>tools/call</code>:</p>
-<pre><bdi>${visibleJson(call, 2)}</bdi></pre>
+<pre><bdi>${shorten(visibleJson(call, 2))}</bdi></pre>
 </details>
 ${inputAndOutput({ method: "", accepts, discoveryInfo })}
 </div>`;
@@ -95,7 +95,14 @@ function inputAndOutput({ accepts, discoveryInfo }: Method): Html | undefined {
   if (discoveryInfo === undefined) return undefined;
   const output = accepts[0]?.outputSchema.output ?? discoveryInfo["output"];
   const shown = { input: discoveryInfo["input"], ...(output === undefined || output === null ? {} : { output }) };
-  return html`<details><summary>Input and output</summary><pre><bdi>${visibleJson(shown, 2)}</bdi></pre></details>`;
+  return html`<details><summary>Input and output</summary><pre><bdi>${shorten(visibleJson(shown, 2))}</bdi></pre></details>`;
+}
+
+/** A page has twenty services, and each may declare a lot. The discovery API has the whole. */
+const MAX_JSON = 6_000;
+
+function shorten(json: string): string {
+  return json.length > MAX_JSON ? `${json.slice(0, MAX_JSON)}\n…` : json;
 }
 
 function inputOf(info: JsonObject | undefined): JsonObject {
