@@ -119,7 +119,7 @@ function isSameOffer(one: RegisteredOffer, other: RegisteredOffer): boolean {
 }
 
 /** Entries without a price in dollars are sorted behind all others. */
-const NO_PRICE = "~";
+export const NO_PRICE = "~";
 
 /**
  * The cheapest offer in dollars as a text that sorts like the number: its length in two digits, then its digits. Exact for any
