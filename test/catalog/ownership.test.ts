@@ -1,8 +1,12 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { RequestListener } from "node:http";
+import { createPayments } from "@farebox/express";
+import { createPaidTools } from "@farebox/mcp";
+import express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { declare, openLibrary, PAYEE } from "./library.js";
+import { declare, NETWORK, openLibrary, PAYEE } from "./library.js";
 import {
+  type Challenge,
   challengeAt,
   challengeOf,
   entriesOf,
@@ -147,6 +151,26 @@ describe("an entry belongs to the server of its URL", () => {
     expect(requests.filter((path) => path === "/.well-known/x402")).toHaveLength(1);
     expect(requests.filter((path) => path === "/notes")).toEqual([]);
   });
+});
+
+test("a paid tool of an MCP server is confirmed by the document at the server's origin", async () => {
+  const shop = await openHere();
+  const app = express();
+  const { url } = await serve(app);
+  const { facilitator } = shop;
+  const payments = createPayments({ facilitator, networks: [NETWORK], payTo: { "eip155:*": PAYEE }, publicUrl: url });
+  onTestFinished(() => payments.close());
+  const tools = createPaidTools(payments, { serverUrl: "/mcp" });
+  tools.tool("add", { price: "$0.001", description: "Adds numbers", example: {} }, () => ({ content: [] }));
+  app.get("/.well-known/x402", payments.wellKnown());
+  const { items } = (await (await fetch(`${url}/.well-known/x402`)).json()) as { items: [Challenge] };
+  const challenge = { ...items[0], resource: { url: `${url}/mcp`, description: "Subtracts numbers" } };
+  expect(await settle(shop, { payTo: SQUATTER }, challenge)).toEqual({ status: "processing" });
+  expect(await settle(shop, {}, challenge)).toEqual({ status: "processing" });
+  await shop.catalog.checkDue();
+  const entries = await entriesOf(shop);
+  expect(payeesOf(entries)).toEqual([["/mcp", PAYEE]]);
+  expect(entries).toMatchObject([{ type: "mcp", toolName: "add", description: "Adds numbers", verified: true }]);
 });
 
 type Case = readonly [name: string, server: RequestListener, outcome: string, bazaar?: object];
