@@ -93,7 +93,7 @@ export function createOwners(deps: OwnersDeps): Owners {
     const [first] = due;
     const known = due.flatMap((claim, at) => (outcomes[at] === undefined ? [] : [[claim, outcomes[at]] as const]));
     if (waitMs > 0) startSoon();
-    if (first === undefined || known.length === 0) return store.postpone(id, now() + Math.max(waitMs, 1));
+    if (first === undefined || known.length === 0) return store.postpone(id, now() + Math.max(waitMs, WAKE_MS));
     const { resource, toolName } = first.question;
     await store.update({ resource, toolName }, (found) => {
       const entry = applyOutcomes(readEntry(found), known, now());
