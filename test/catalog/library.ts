@@ -75,7 +75,7 @@ export interface LibraryOptions {
   readonly logger?: Logger;
   readonly isExpress4?: boolean;
   readonly allowLocal?: boolean;
-  /** Default: no server is asked, and the first payee is believed. */
+  /** Default: no server is checked, and the first payee is believed. */
   readonly owners?: Pick<CatalogOptions, "checkOwners" | "unverified" | "lookup">;
   readonly schemes?: readonly FacilitatorScheme[];
 }

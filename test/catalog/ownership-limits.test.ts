@@ -102,7 +102,7 @@ describe("a server that strangers name", () => {
     expect(counts.at(-1)).toBe(41);
   });
 
-  test("is asked once for many claims of one resource, and again only after a while", async () => {
+  test("gets one request for many claims of one resource, and another only after a while", async () => {
     let now = 1_000_000;
     const shop = await openHere({ now: () => now });
     const paths: (string | undefined)[] = [];
@@ -115,13 +115,13 @@ describe("a server that strangers name", () => {
     await shop.list(claim(`${url}/sold`), ...squatters.slice(15));
     await shop.catalog.checkDue();
     expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
-    const asked = paths.length;
+    const sent = paths.length;
     for (let again = 0; again < 3; again++) await shop.list(...squatters.slice(20));
     await shop.catalog.checkDue();
-    expect(paths.length).toBe(asked);
+    expect(paths.length).toBe(sent);
     now += 11 * 60_000;
     await shop.catalog.checkDue();
-    expect(paths.length).toBeGreaterThan(asked);
+    expect(paths.length).toBeGreaterThan(sent);
   });
 });
 
@@ -141,7 +141,7 @@ describe("what no server confirms", () => {
     expect((await entriesOf(showing))[0]).toMatchObject({ resource: "mcp://tool/add" });
   });
 
-  test("a private address is not asked, whatever DNS says", async () => {
+  test("a private address gets no connection, whatever DNS says", async () => {
     let connections = 0;
     const server = createServer().on("connection", () => {
       connections += 1;
@@ -216,8 +216,8 @@ test("processes with one store check a claim once", async () => {
 
 test("close ends a check that waits for a server", async () => {
   const shop = await openLibrary({ allowLocal: true, owners: { unverified: "hide" } });
-  const asked = new Promise<void>((resolve) => void serve(() => resolve()).then(({ url }) => shop.list({ url })));
-  await asked;
+  const requested = new Promise<void>((resolve) => void serve(() => resolve()).then(({ url }) => shop.list({ url })));
+  await requested;
   await shop.close();
 });
 

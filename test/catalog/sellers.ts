@@ -24,7 +24,7 @@ import {
 export const SQUATTER = "0x1111111111111111111111111111111111111111";
 export const NEW_PAYEE = "0x2222222222222222222222222222222222222222";
 
-/** A facilitator that asks servers on this machine, and shows only what they confirm. */
+/** A facilitator that checks servers on this machine, and shows only what they confirm. */
 export async function openHere(options: LibraryOptions = {}): Promise<Library> {
   const opened = await openLibrary({ allowLocal: true, owners: { unverified: "hide" }, ...options });
   onTestFinished(() => opened.close());

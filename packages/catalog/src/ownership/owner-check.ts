@@ -26,7 +26,7 @@ export interface Inquiry {
 /** Checks offers. */
 export interface OwnerCheck {
   /**
-   * Checks the claims of one entry. An outcome is `undefined` while the server must not be asked again: see `waitMs`.
+   * Checks the claims of one entry. An outcome is `undefined` while there were too many requests to the server: see `waitMs`.
    * Never rejects.
    */
   check(inquiries: readonly Inquiry[]): Promise<{
@@ -78,7 +78,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
         const target = { method, url: new URL(url), status: 402, maxBytes: MAX_CHALLENGE };
         response = await fetchGuarded(target, network);
         responses.set(key, response);
-        // A server that does not respond in time is not asked four times in a row.
+        // A server that does not respond in time gets no other request.
         if (!response.ok) failure = response;
       }
       const outcome = response && judgeResource({ question, terms }, response, network);
@@ -112,7 +112,7 @@ function isConfirmed(outcome: Outcome | undefined): boolean {
 interface Documents {
   /** The document of a server that was fetched within a minute. */
   known(origin: string): Promise<Named> | undefined;
-  /** Fetches it; `undefined` while the server must not be asked. */
+  /** Fetches it; `undefined` while there were too many requests to the server. */
   fetch(origin: string): Promise<Named> | undefined;
 }
 
@@ -190,7 +190,7 @@ interface OriginLimit {
   turnMs: number;
 }
 
-/** Limits requests to each server. Keeps only servers that were asked a moment ago. */
+/** Limits requests to each server. Keeps only servers with requests of the last seconds. */
 function createOriginLimits(now: () => number): OriginLimits {
   const origins = new Map<string, OriginLimit>();
 
@@ -202,7 +202,7 @@ function createOriginLimits(now: () => number): OriginLimits {
         limit.checks === 0 && Math.max(limit.freeMs, limit.turnMs) <= now();
       for (const [name, limit] of origins) if (isOver(limit)) origins.delete(name);
     }
-    // All of them are busy. One is forgotten, and may be asked too often once.
+    // All of them are busy. One is forgotten, and its limit begins anew.
     const [oldest] = origins.keys();
     if (origins.size >= MAX_ORIGINS && oldest !== undefined) origins.delete(oldest);
     const limit = { checks: 0, freeMs: 0, turnMs: 0 };

@@ -41,7 +41,7 @@ export type Outcome =
 
 const MAX_QUERY = 2_000;
 
-/** The question for a registration; `undefined` where no server can be asked, as for `mcp://tool/x`. */
+/** The question for a registration; `undefined` where there is no server, as for `mcp://tool/x`. */
 export function questionOf(registration: Registration): Question | undefined {
   const { type, resource, toolName, info, routeTemplate } = registration;
   if (!/^https?:/.test(resource) || !URL.canParse(resource)) return undefined;
