@@ -6,12 +6,15 @@
  * @module
  */
 import { BlockList, isIP } from "node:net";
+import { isJsonObject, matchesTemplate, problemOfTemplate } from "@farebox/core/protocol";
 
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
   readonly type: "http" | "mcp";
   readonly routeTemplate: unknown;
+  /** The declared values of the template's parameters. */
+  readonly pathParams: unknown;
   /** Whether to list `http:` URLs and private hosts. */
   readonly allowLocal: boolean;
 }
@@ -41,12 +44,12 @@ function listedTool(url: string, { type, routeTemplate }: ResourceClaim): Listed
   return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");
 }
 
-function listedUrl(url: URL, { routeTemplate, allowLocal }: ResourceClaim): ListedResource {
+function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: ResourceClaim): ListedResource {
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
   if (problem !== undefined) return refuse(problem);
   if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
-  const badTemplate = problemOfTemplate(routeTemplate, pathname);
+  const badTemplate = problemOfPath(routeTemplate, pathname, pathParams);
   return badTemplate === undefined
     ? { ok: true, resource: `${origin}${routeTemplate}` }
     : refuse(`routeTemplate ${badTemplate}`);
@@ -64,60 +67,14 @@ function refuse(reason: string): ListedResource {
   return { ok: false, reason };
 }
 
-const TEMPLATE_FORM = /^\/[a-zA-Z0-9_/:.\-~%]+$/;
-const MAX_TEMPLATE = 512;
-const MAX_DECODINGS = 5;
-
 /** Checks a template such as `/users/:id` against the path of its payment. Never throws. */
-function problemOfTemplate(template: unknown, pathname: string): string | undefined {
-  if (typeof template !== "string") return "is not a string";
-  if (template.length > MAX_TEMPLATE) return `is longer than ${MAX_TEMPLATE} characters`;
-  if (!TEMPLATE_FORM.test(template)) return "is not a path of letters, digits and :param segments";
-  const decoded = decodeFully(template);
-  if (decoded === undefined) return "is not percent-encoded properly";
-  if (decoded.includes("..") || decoded.split("/").includes(".")) return "leads out of its own path";
-  if (decoded.includes("://") || decoded.includes("//") || decoded.includes("\\")) return "leads to another origin";
-  if (/[?#\s]/.test(decoded)) return "has more than a path";
-  return matches(template, pathname) ? undefined : `does not match the path of the payment, ${shorten(pathname)}`;
-}
-
-/** Decodes until nothing changes, because each reader of the catalog may decode once more. */
-function decodeFully(text: string): string | undefined {
-  let decoded = text;
-  for (let pass = 0; pass < MAX_DECODINGS; pass++) {
-    const next = decode(decoded);
-    if (next === undefined || next === decoded) return next;
-    decoded = next;
-  }
-  return undefined;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether a path matches a template: literal segments are equal, parameters match any text. */
-function matches(template: string, pathname: string): boolean {
-  const wanted = segmentsOf(template);
-  const given = segmentsOf(pathname);
-  // A wildcard at the end is written `:varN`. It matches the rest of the path, which may be empty.
-  const isOpen = /^:var\d+$/.test(wanted.at(-1) ?? "");
-  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
-  const isLongEnough = isOpen ? given.length >= fixed.length : given.length === fixed.length;
-  return isLongEnough && fixed.every((segment, at) => segment.includes(":") || isSame(segment, given[at] ?? ""));
-}
-
-function segmentsOf(path: string): readonly string[] {
-  return path.split("/").filter((segment) => segment !== "");
-}
-
-/** Ignores case and percent-encoding, because routers and proxies differ in both. */
-function isSame(one: string, other: string): boolean {
-  return (decode(one) ?? one).toLowerCase() === (decode(other) ?? other).toLowerCase();
+function problemOfPath(template: unknown, pathname: string, pathParams: unknown): string | undefined {
+  const problem = problemOfTemplate(template);
+  if (problem !== undefined || typeof template !== "string") return problem;
+  const params = isJsonObject(pathParams) ? pathParams : {};
+  return matchesTemplate(template, pathname, params)
+    ? undefined
+    : `does not match the path of the payment, ${shorten(pathname)}`;
 }
 
 function shorten(path: string): string {
