@@ -115,6 +115,14 @@ describe("an entry belongs to the server of its URL", () => {
     },
   );
 
+  test.each([false, true])("a route with a wildcard is confirmed (document: %s)", async (hasDocument) => {
+    const shop = await openHere();
+    const { url } = await openSeller(shop, PAYEE, { hasDocument });
+    await pay(shop, `${url}/files/a%20b/c`);
+    await shop.catalog.checkDue();
+    expect(await entriesOf(shop)).toMatchObject([{ routeTemplate: "/files/:path", verified: true }]);
+  });
+
   test("an entry follows the server's price, without a payment", async () => {
     let now = Date.parse("2026-01-31T12:00:00.000Z");
     const shop = await openHere({ now: () => now });

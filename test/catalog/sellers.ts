@@ -56,13 +56,14 @@ export async function openSeller({ facilitator }: Library, payTo: string, { hasD
   app.use(
     payments.routes({
       "GET /weather/:city": route("$0.001"),
+      "GET /files/*path": route("$0.001"),
       "GET /notes": route("$0.001"),
       "POST /notes": route("$0.002"),
       "DELETE /notes": route("$0.003"),
     }),
   );
   const sell: express.RequestHandler = (_req, res) => void res.json({ sold: true });
-  app.get("/weather/:city", sell);
+  app.get(["/weather/:city", "/files/*path"], sell);
   app.route("/notes").get(sell).post(sell).delete(sell);
   return serve(app, port);
 }
