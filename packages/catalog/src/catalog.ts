@@ -7,6 +7,7 @@ import {
   BAZAAR,
   type Catalog,
   type CatalogEntry,
+  type CatalogFilter,
   type ListPage,
   type ListQuery,
   type Registered,
@@ -17,12 +18,15 @@ import {
 } from "@farebox/bazaar/facilitator";
 import { createIssues } from "@farebox/core/issues";
 import { facetsOfFilter, facetsOfService } from "./facets.js";
+import type { Unverified } from "./ownership/claims.js";
+import type { HostLookup } from "./ownership/guarded-fetch.js";
+import { createOwners } from "./ownership/owners.js";
 import { MAX_RANKED, searchIds } from "./search.js";
-import { mergeService, priceOf, readService, type Service, toEntry } from "./service.js";
+import { mergeService, NO_PRICE, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
 import { textsOf } from "./texts.js";
 import { createIndexer, type Indexer } from "./vector-index.js";
-import { embedEntry, vocabulary } from "./word-vectors.js";
+import { embedEntry, VECTOR_SIZE, vocabulary } from "./word-vectors.js";
 
 /** Options of `createCatalog`. */
 export interface CatalogOptions {
@@ -30,15 +34,26 @@ export interface CatalogOptions {
   readonly store: CatalogStore;
   /** Whether to list `http:` URLs and private hosts, for development. Default false. */
   readonly allowLocal?: boolean;
+  /** Whether the catalog checks with the server of a URL who sells there. Without that it believes the first payee. Default true. */
+  readonly checkOwners?: boolean;
+  /**
+   * What happens to services that no server has confirmed: the catalog hides them, shows them last in a search, or shows them
+   * like others. Default `"hide"`; with `allowLocal` or without `checkOwners` `"show"`.
+   */
+  readonly unverified?: Unverified;
+  /** Finds the addresses of a server that is checked. Default: DNS. */
+  readonly lookup?: HostLookup;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
 }
 
 /** A catalog in this process. */
 export interface LocalCatalog extends Catalog {
+  /** Checks the claims that are due now, and waits for the outcomes. The catalog also does that by itself. */
+  checkDue(): Promise<void>;
   /** Removes an entry, with any payee; `false` when it is not listed. */
   remove(key: { readonly resource: string; readonly toolName?: string }): Promise<boolean>;
-  /** Closes the store. */
+  /** Ends the checks, and closes the store. */
   close(): Promise<void>;
 }
 
@@ -48,31 +63,49 @@ export interface LocalCatalog extends Catalog {
  * @throws ConfigError with every issue at once.
  */
 export function createCatalog(options: CatalogOptions): LocalCatalog {
-  const { store, allowLocal = false, now = Date.now } = parseOptions(options);
+  const { store, allowLocal = false, checkOwners = true, lookup, now = Date.now } = parseOptions(options);
+  const { unverified = allowLocal || !checkOwners ? "show" : "hide" } = options;
   const indexer = createIndexer(store);
   const rules: RegistrationRules = Object.freeze({ allowLocal });
+  const owners = checkOwners
+    ? createOwners({ store, allowLocal, unverified, lookup, now, toChange: changeFor })
+    : undefined;
   return Object.freeze({
     rules,
-    register: (registration) => register(store, registration, now()),
-    list: (query) => list(store, query),
-    search: (query) => search(store, indexer, query),
+    register: (registration) => owners?.register(registration) ?? register(store, registration, now()),
+    list: (query) => list(store, query, unverified),
+    search: (query) => search(store, indexer, query, unverified),
     countNetworks: (networks) => countNetworks(store, networks),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
+    checkDue: async () => owners?.checkDue(),
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
-    close: () => store.close(),
+    async close() {
+      await owners?.close();
+      await store.close();
+    },
   } satisfies LocalCatalog);
 }
 
+const KEYS = ["store", "allowLocal", "checkOwners", "unverified", "lookup", "now"];
+
 function parseOptions(options: CatalogOptions): CatalogOptions {
   const issues = createIssues();
-  if (issues.checkKeys("options", options, ["store", "allowLocal", "now"])) {
-    const { store, allowLocal, now } = options;
+  if (issues.checkKeys("options", options, KEYS)) {
+    const { store, unverified, checkOwners } = options;
     if (typeof store?.update !== "function")
       issues.add("options.store", "a store, e.g. createSqliteCatalogStore()", store);
-    if (allowLocal !== undefined && typeof allowLocal !== "boolean") {
-      issues.add("options.allowLocal", "true or false", allowLocal);
+    for (const name of ["allowLocal", "checkOwners"] as const) {
+      const value = options[name];
+      if (value !== undefined && typeof value !== "boolean") issues.add(`options.${name}`, "true or false", value);
     }
-    if (now !== undefined && typeof now !== "function") issues.add("options.now", "a function", now);
+    for (const name of ["lookup", "now"] as const) {
+      const value = options[name];
+      if (value !== undefined && typeof value !== "function") issues.add(`options.${name}`, "a function", value);
+    }
+    const allowed = checkOwners === false ? ["last", "show"] : ["hide", "last", "show"];
+    if (unverified !== undefined && !allowed.includes(unverified)) {
+      issues.add("options.unverified", `one of ${allowed.join(", ")}`, unverified);
+    }
   }
   issues.throwIfAny();
   return options;
@@ -84,14 +117,17 @@ async function register(store: CatalogStore, registration: Registration, updated
   let refusal: string | undefined;
   await store.update(key, (found) => {
     const merged = mergeService(found && readService(found), registration, updatedMs);
-    if (merged.ok) return changeFor(merged.service, updatedMs);
+    if (merged.ok) return changeFor(key, merged.service, updatedMs);
     refusal = merged.reason;
     return undefined;
   });
   return refusal === undefined ? { kind: "listed" } : { kind: "rejected", reason: refusal };
 }
 
-function changeFor(service: Service, updatedMs: number): EntryChange {
+function changeFor({ resource, toolName }: EntryKey, service: Service | undefined, updatedMs: number): EntryChange {
+  // No filter and no word finds an entry that is not listed.
+  if (service === undefined)
+    return { ...UNLISTED, service: JSON.stringify({ resource, toolName, methods: [] }), updatedMs };
   const texts = textsOf(service);
   const terms = [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
   const facets = facetsOfService(service, [BAZAAR]);
@@ -99,8 +135,24 @@ function changeFor(service: Service, updatedMs: number): EntryChange {
   return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector, price: priceOf(service) };
 }
 
-async function list(store: CatalogStore, { limit, offset, cursor, sort, ...filter }: ListQuery): Promise<ListPage> {
-  const facets = facetsOfFilter(filter);
+const UNLISTED = {
+  texts: { name: "", description: "", parameters: "", other: "" },
+  terms: [],
+  facets: [],
+  vector: new Int8Array(VECTOR_SIZE),
+  price: NO_PRICE,
+} as const;
+
+/** The facets of entries that match a filter and are shown. */
+function shownFacets(filter: CatalogFilter, unverified: Unverified): readonly number[] {
+  if (unverified !== "hide") return facetsOfFilter(filter);
+  const facets = facetsOfFilter({ ...filter, verified: true });
+  return filter.verified === false ? [...facets, ...facetsOfFilter({ verified: false })] : facets;
+}
+
+async function list(store: CatalogStore, query: ListQuery, unverified: Unverified): Promise<ListPage> {
+  const { limit, offset, cursor, sort, ...filter } = query;
+  const facets = shownFacets(filter, unverified);
   const start = cursor === undefined ? undefined : readListCursor(cursor);
   const page = start ?? { offset, after: 0, ...(sort === undefined ? {} : { afterPrice: "" }) };
   // One entry more than the page shows whether there is a next page.
@@ -130,13 +182,19 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
   );
 }
 
-async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery): Promise<SearchPage> {
+async function search(
+  store: CatalogStore,
+  indexer: Indexer,
+  query: SearchQuery,
+  unverified: Unverified,
+): Promise<SearchPage> {
   const { query: text, limit, cursor, sort, ...filter } = query;
-  const facets = facetsOfFilter(filter);
+  const facets = shownFacets(filter, unverified);
   const ranked = cursor === undefined ? undefined : readSearchCursor(cursor);
   const best =
     ranked ?? (await searchIds(text, facets, { store, index: await indexer.current(), words: vocabulary() }));
-  const ids = ranked === undefined && sort === "price" ? await cheapestFirst(store, best) : best;
+  const sorted = ranked === undefined && sort === "price" ? await cheapestFirst(store, best) : best;
+  const ids = ranked ?? (await verifiedFirst(store, sorted, unverified));
   const shown = ids.slice(0, limit);
   const rest = ids.slice(limit);
   const found = new Map((await store.find(shown, facets)).map((entry) => [entry.id, entry]));
@@ -145,6 +203,17 @@ async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery)
     isPartial: ranked === undefined && (best.length === MAX_RANKED || ids.length < best.length),
     ...(rest.length > 0 ? { cursor: writeSearchCursor(rest) } : {}),
   };
+}
+
+/** Moves entries that no owner has confirmed to the end. */
+async function verifiedFirst(
+  store: CatalogStore,
+  ids: readonly number[],
+  unverified: Unverified,
+): Promise<readonly number[]> {
+  if (unverified !== "last") return ids;
+  const verified = new Set((await store.find(ids, facetsOfFilter({ verified: true }))).map(({ id }) => id));
+  return [...ids.filter((id) => verified.has(id)), ...ids.filter((id) => !verified.has(id))];
 }
 
 function readEntry(entry: StoredEntry): CatalogEntry {

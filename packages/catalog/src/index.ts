@@ -4,9 +4,14 @@
  * @module
  */
 export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
+export type { Unverified } from "./ownership/claims.js";
+export type { HostLookup } from "./ownership/guarded-fetch.js";
 export type {
   CatalogStore,
+  Decide,
+  DueEntry,
   EntryChange,
+  EntryChecks,
   EntryKey,
   EntryTexts,
   RankedText,

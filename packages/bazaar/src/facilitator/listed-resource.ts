@@ -81,27 +81,37 @@ function shorten(path: string): string {
   return path.length > 80 ? `${path.slice(0, 77)}...` : path;
 }
 
-const LOCAL = new BlockList();
-const LOCAL_IPV4 = ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"];
-const LOCAL_IPV4_MORE = ["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"];
-const LOCAL_IPV6 = ["::/128", "::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"];
-for (const [family, ranges] of [
-  ["ipv4", [...LOCAL_IPV4, ...LOCAL_IPV4_MORE]],
-  ["ipv6", LOCAL_IPV6],
-] as const) {
+/** Private, reserved and documentation addresses of IANA's registries, and addresses that stand for another one. */
+const LOCAL_IPV4 = [
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"],
+  ...["192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["224.0.0.0/4", "240.0.0.0/4"],
+];
+/**
+ * Global addresses begin with the bits 001. The first three ranges are all others: loopback, mapped and translated IPv4, local,
+ * link-local, multicast. Then Teredo and other protocols' addresses, documentation, 6to4.
+ */
+const LOCAL_IPV6 = ["::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+
+/** One list per family: a list of both would match an IPv4 address with the ranges of mapped addresses. */
+const LOCAL = { ipv4: listOf("ipv4", LOCAL_IPV4), ipv6: listOf("ipv6", LOCAL_IPV6) };
+
+function listOf(family: "ipv4" | "ipv6", ranges: readonly string[]): BlockList {
+  const list = new BlockList();
   for (const range of ranges) {
     const [network = "", prefix] = range.split("/");
-    LOCAL.addSubnet(network, Number(prefix), family);
+    list.addSubnet(network, Number(prefix), family);
   }
+  return list;
 }
 
 /** Host names that no public resolver knows. */
 const LOCAL_NAME = /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$/;
 
-/** Whether a host (`URL.hostname`) may be public. Makes no DNS request. */
+/** Whether a host (`URL.hostname`, or an address) may be public. Makes no DNS request. */
 export function isPublicHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const family = isIP(host);
-  if (family !== 0) return !LOCAL.check(host, family === 4 ? "ipv4" : "ipv6");
+  if (family !== 0) return family === 4 ? !LOCAL.ipv4.check(host, "ipv4") : !LOCAL.ipv6.check(host, "ipv6");
   return !LOCAL_NAME.test(host.toLowerCase());
 }
