@@ -45,6 +45,9 @@ export interface LoadResult extends Percentiles {
 /** How many connections to each server share the payments that are signed. */
 const SIGNED_CONNECTIONS = 16;
 
+// Connections stay open until all is counted at their other end.
+process.on("disconnect", () => process.exit());
+
 const load: Load = JSON.parse(process.argv[2] ?? "");
 const { urls, connections: connectionCount, seconds, rate, intervalSeconds = seconds, expect } = load;
 const targets = urls.map((url) => new URL(url.replace("{n}", "~")));
@@ -73,8 +76,6 @@ const measured: LoadResult = {
   })),
 };
 process.send?.(measured);
-// Connections stay open until all is counted at their other end.
-process.on("disconnect", () => process.exit());
 
 async function setUp(): Promise<{ readonly connections: readonly Connection[]; readonly mint: Mint | undefined }> {
   const made = await Promise.all(
