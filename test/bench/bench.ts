@@ -63,7 +63,6 @@ async function measureAll(): Promise<Measured> {
   for (const what of THROUGHPUT_CASES) throughput.push(await measureCase(what, nodes));
   return {
     machine,
-    nodes: [...nodes.keys()],
     throughput,
     latencies: await measureLatencies(effort),
     large: await measureLarge(effort),

@@ -17,8 +17,6 @@ import { judge, TARGET_MAJOR } from "./targets.js";
 /** Everything. */
 export interface Measured {
   readonly machine: Machine;
-  /** Versions of Node that ran the servers. The first one ran all the cases, and is the one of the targets. */
-  readonly nodes: readonly string[];
   readonly throughput: readonly ThroughputRow[];
   readonly latencies: readonly Latency[];
   readonly large: readonly Large[];
@@ -35,13 +33,18 @@ export interface ThroughputRow {
   readonly keys?: number;
   /** How many payments are on record, of a case that is about it. */
   readonly records?: number;
-  /** By the version of Node. */
+  /** By the version of the Node that ran the servers: first that of the machine, which is the one of the targets. */
   readonly byNode: Readonly<Record<string, Throughput>>;
+}
+
+/** The versions of Node that ran servers. */
+export function nodesOf({ throughput }: Measured): readonly string[] {
+  return Object.keys(throughput[0]?.byNode ?? {});
 }
 
 /** Writes the document. */
 export function renderBenchmarks(measured: Measured): string {
-  const [main = ""] = measured.nodes;
+  const main = measured.machine.node;
   return [
     "# Benchmarks",
     "",
@@ -150,7 +153,7 @@ export function renderBenchmarks(measured: Measured): string {
 }
 
 function targetLines(measured: Measured): string[] {
-  const [main = ""] = measured.nodes;
+  const main = measured.machine.node;
   const heading = ["## Targets", ""];
   if (!main.startsWith(`v${TARGET_MAJOR}.`)) {
     const why = `These figures are of Node ${main} and of earlier code, and are not judged by them.`;
@@ -167,7 +170,8 @@ function targetLines(measured: Measured): string[] {
   ];
 }
 
-function byNodeLines({ nodes, throughput }: Measured): string[] {
+function byNodeLines(measured: Measured): string[] {
+  const nodes = nodesOf(measured);
   if (nodes.length < 2) return [];
   const heads = nodes.flatMap((node) => [`Farebox, ${node}`, `reference, ${node}`]);
   return [
@@ -175,7 +179,7 @@ function byNodeLines({ nodes, throughput }: Measured): string[] {
     "",
     ...table(
       ["", ...heads],
-      throughput.map(({ title, byNode }) => [
+      measured.throughput.map(({ title, byNode }) => [
         title,
         ...nodes.flatMap((node) => [
           optional(byNode[node]?.fareboxToBare, ratio),

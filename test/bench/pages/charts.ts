@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Measured } from "./benchmarks.js";
+import { type Measured, nodesOf } from "./benchmarks.js";
 import { count } from "./markdown.js";
 import { drawBars, drawLines, type Panel, type Point } from "./svg.js";
 
@@ -16,25 +16,26 @@ export function drawCharts(measured: Measured): Record<string, string> {
   };
 }
 
-function drawRatios({ nodes, throughput }: Measured): string {
+function drawRatios(measured: Measured): string {
+  const { machine, throughput } = measured;
+  const nodes = nodesOf(measured);
   return drawBars({
     title: "Requests per second of the server's processor, to bare Express",
     description:
       "Farebox on each Node, and the reference on the first. Bare Express is the line at 1. Longer is better.",
-    series: [...nodes.map((node) => `Farebox, ${majorOf(node)}`), `reference, ${majorOf(nodes[0])}`],
+    series: [...nodes.map((node) => `Farebox, ${majorOf(node)}`), `reference, ${majorOf(machine.node)}`],
     groups: throughput.map(({ title, byNode }) => ({
       label: title,
-      values: [...nodes.map((node) => byNode[node]?.fareboxToBare), byNode[nodes[0] ?? ""]?.referenceToBare],
+      values: [...nodes.map((node) => byNode[node]?.fareboxToBare), byNode[machine.node]?.referenceToBare],
     })),
   });
 }
 
-function majorOf(node = ""): string {
+function majorOf(node: string): string {
   return `Node ${Number.parseInt(node.slice(1), 10)}`;
 }
 
-function drawCost({ nodes, throughput }: Measured): string {
-  const [node = ""] = nodes;
+function drawCost({ machine: { node }, throughput }: Measured): string {
   const microseconds = (perSecond: number) => 1_000_000 / perSecond;
   const line = (size: "keys" | "records", side: "bare" | "farebox" | "reference"): Point[] =>
     throughput.flatMap((row) => {

@@ -40,9 +40,9 @@ const LEAST: readonly { readonly title: string; readonly toBare?: number; readon
   { title: "free, 10,000 keys", toBare: 0.97 },
 ];
 
-function judgeThroughput({ nodes, throughput }: Measured): Target[] {
+function judgeThroughput({ machine, throughput }: Measured): Target[] {
   return LEAST.flatMap(({ title, toBare, toReference }) => {
-    const row = throughput.find((one) => one.title === title)?.byNode[nodes[0] ?? ""];
+    const row = throughput.find((one) => one.title === title)?.byNode[machine.node];
     if (row === undefined) return [];
     const { fareboxToBare, fareboxToReference } = row;
     return [
