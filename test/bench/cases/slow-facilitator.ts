@@ -33,7 +33,7 @@ const FAST_MS = 20;
 const SLOW_MS = 10 * FAST_MS;
 /** Unpaid requests, and free ones. */
 const OTHERS_A_SECOND = 100;
-const INTERVALS_OF_A_PHASE = 12;
+const INTERVALS_OF_A_PHASE = 6;
 
 /** Runs both rates. `minutes`: those of a soak; a phase has a tenth. */
 export async function measureSlowFacilitator(minutes: number, effort: Effort): Promise<SlowFacilitator[]> {

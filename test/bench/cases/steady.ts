@@ -56,9 +56,9 @@ const STEADY_CASES: readonly SteadyCase[] = [
 
 const MOST_CONNECTIONS = 64;
 const SHARE_OF_HIGHEST = 0.7;
-/** After three minutes of ten as many payments expire as come. */
+/** Of the minutes of a soak: after three of ten as many payments expire as come. */
 const WARM_UP_SHARE = 0.3;
-const INTERVALS = 60;
+const INTERVALS = 30;
 
 /** Runs each of them, one after another. `minutes`: ten in earnest. */
 export async function measureSteady(minutes: number, effort: Effort): Promise<Steady[]> {
@@ -67,7 +67,7 @@ export async function measureSteady(minutes: number, effort: Effort): Promise<St
     const store = what.store === "redis" ? await startStore("redis") : undefined;
     store?.pin(true);
     try {
-      all.push(await runSteady(what, minutes * what.share, { store, effort }));
+      all.push(await runSteady(what, minutes, { store, effort }));
     } finally {
       await store?.close();
     }
@@ -76,8 +76,8 @@ export async function measureSteady(minutes: number, effort: Effort): Promise<St
 }
 
 async function runSteady(
-  { title, connections, rate: wanted }: SteadyCase,
-  minutes: number,
+  { title, connections, share, rate: wanted }: SteadyCase,
+  soakMinutes: number,
   { store, effort }: { readonly store: StoreServer | undefined; readonly effort: Effort },
 ): Promise<Steady> {
   const plan: Plan = { side: "farebox", fillers: 0, offers: 1, forgetsEarly: true };
@@ -85,6 +85,7 @@ async function runSteady(
   const flags = ["--disable-warning=ExperimentalWarning"];
   const server = await startServer(store === undefined ? plan : { ...plan, store: store.store }, { flags });
   const url = server.url + PATHS.paid;
+  const minutes = Math.round(soakMinutes * share * 100) / 100;
   const load: Load = { urls: [url], payAt: url, connections, seconds: minutes * 60 };
   effort.note(`${title}: the highest rate`);
   const full = { ...load, connections: MOST_CONNECTIONS };
@@ -97,7 +98,7 @@ async function runSteady(
   const takeFirst = async () => {
     first = await server.census();
   };
-  await runLoad({ ...load, rate, seconds: load.seconds * WARM_UP_SHARE }, { onDone: takeFirst });
+  await runLoad({ ...load, rate, seconds: soakMinutes * 60 * WARM_UP_SHARE }, { onDone: takeFirst });
   const intervalSeconds = load.seconds / INTERVALS;
   const sampler = sampleMemory(server, intervalSeconds);
   let memory: readonly MemorySample[] = [];
