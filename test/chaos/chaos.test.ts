@@ -7,7 +7,7 @@
  * - `FAREBOX_SEED`: of the first sequence; the next ones have the next numbers.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { USUAL_SEED } from "../draws.js";
 import { judge, NOTICED_WITHIN_MS, noticesOf } from "./judge.js";
 import { drawSequence, EACH_DEATH, type Sequence, shortened } from "./plan.js";
@@ -46,15 +46,13 @@ function isWanted(library: Library): boolean {
   return (process.env["FAREBOX_CHAOS_STORE"] ?? library) === library;
 }
 
-// The short run mostly waits for leases to end.
-const describeEach = isShort ? describe.concurrent : describe;
-
-describeEach.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
+for (const library of LIBRARIES.filter(isWanted)) {
   const problem = problemOf(library);
   if (problem !== undefined) process.stderr.write(`${problem}\n`);
   test.skipIf(problem !== undefined)(
-    "a payment is run, charged and delivered once, however processes and servers die",
-    { timeout: 60_000 + (SEQUENCES / SHOPS + 1) * SEQUENCE_MS },
+    `with ${library}, a payment is run, charged and delivered once, however processes and servers die`,
+    // The short run mostly waits for leases to end.
+    { concurrent: isShort, timeout: 60_000 + (SEQUENCES / SHOPS + 1) * SEQUENCE_MS },
     async () => {
       console.log(`chaos with ${library}: ${SEQUENCES} sequences, FAREBOX_SEED=${SEED}`);
       const draw = isShort ? (seed: number) => shortened(drawSequence(seed)) : drawSequence;
@@ -73,7 +71,7 @@ describeEach.for(LIBRARIES.filter(isWanted))("with %s", (library) => {
       expect(tally.faults).toBeGreaterThan(0);
     },
   );
-});
+}
 
 /** A sequence by its seed, or another name. */
 type Task = readonly [name: string, sequence: Sequence];

@@ -628,7 +628,9 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
   });
 
   test("is not charged for a paid request that middleware turns into OPTIONS", async () => {
+    let codes: (() => readonly string[]) | undefined;
     const { shop, runs } = await open(express, (app, { run, payments }) => {
+      codes = () => payments.report(app).findings.map(({ code }) => code);
       app.use(payments.routes(WEATHER));
       app.use((req, _res, next) => {
         req.method = "OPTIONS";
@@ -636,8 +638,9 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       });
       app.all("/weather", run);
     });
-    expect((await shop.pay({ path: "/weather" })).status).toBe(405);
+    expect((await shop.pay({ path: "/weather" })).status).toBe(404);
     expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+    expect(codes?.()).toContain("FAREBOX_REQUEST_UNNAMED");
   });
 
   test("is sold in each spelling that Express accepts, beside a key for everything", async () => {

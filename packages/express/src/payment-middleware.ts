@@ -186,12 +186,16 @@ function tablesFor(req: GatedRequest, tables: readonly GuardingTable[]): readonl
  */
 const ADMITTED = Symbol("farebox.admitted");
 
+type Priced = Extract<Verdict, { kind: "priced" }>;
+
 /** What a request was admitted for. */
 interface Admitted {
   readonly gate: object;
   readonly price: object;
   readonly method: string;
   readonly path: string;
+  /** The response if middleware makes another request of it. */
+  readonly refusal: Priced["refusal"];
 }
 
 /** The tables that a function of the seller's has called for a request, with their mounts. */
@@ -239,7 +243,7 @@ function follow(verdict: Verdict, passage: Passage): unknown {
   if (verdict.kind === "preflight") {
     if (namesMethod(route, "OPTIONS")) return proceed();
     // Middleware may have made it of a request that has paid: an error is not charged.
-    return writePreflight(route, res, admitted === undefined ? 204 : 405);
+    return admitted === undefined ? writePreflight(route, res) : writeResponse(res, admitted.refusal());
   }
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
@@ -247,11 +251,10 @@ function follow(verdict: Verdict, passage: Passage): unknown {
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
-  const { price } = verdict;
   const decision = verdict.decide();
-  if (!(decision instanceof Promise)) return carryOut(decision, passage, price);
+  if (!(decision instanceof Promise)) return carryOut(decision, passage, verdict);
   // Express 4 ignores the promise of a handler that rejects.
-  return decision.then((decided) => carryOut(decided, passage, price)).catch(fail);
+  return decision.then((decided) => carryOut(decided, passage, verdict)).catch(fail);
 }
 
 /** The route that a gate is a handler of. Express leaves the last matched route with a request, also behind it. */
@@ -261,20 +264,21 @@ function routeOf({ route }: Request, gate: object): LayerRoute | undefined {
 }
 
 /** OPTIONS never runs a priced handler. */
-function writePreflight(route: LayerRoute | undefined, res: Response, status: number): void {
+function writePreflight(route: LayerRoute | undefined, res: Response): void {
   const methods = Object.keys(route?.methods ?? {}).filter((name) => name !== "_all");
   const names = methods.map((name) => name.toUpperCase());
   if (names.length > 0) res.set("Allow", names.join(", "));
-  res.status(status).end();
+  res.status(204).end();
 }
 
-function carryOut(decision: Decision, { req, res, gate, holdBytes, proceed }: Passage, price: object): unknown {
+function carryOut(decision: Decision, passage: Passage, { price, refusal }: Priced): unknown {
+  const { req, res, gate, holdBytes, proceed } = passage;
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
     return writeResponse(res, decision.response);
   }
-  req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req) };
+  req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
   removePayment(req);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, holdBytes);
