@@ -44,6 +44,21 @@ export function textsOf(service: Service): EntryTexts {
   };
 }
 
+const MAX_SENTENCE = 500;
+
+/** A service in one sentence, as an embedder reads it: `weather current: Current weather conditions for a city (city, units)`. */
+export function sentenceOf(service: Service): string {
+  const { toolName, serviceName = "", tags = [], description = "", info, schema, resource } = service;
+  const { input } = info;
+  const own = typeof input["description"] === "string" && input["description"] !== description ? input["description"] : "";
+  const declared = fieldOf(fieldOf(fieldOf(schema, "properties"), "input"), "properties");
+  const schemas = [...["queryParams", "body", "pathParams"].map((name) => fieldOf(declared, name)), input["inputSchema"]];
+  const parameters = schemas.flatMap((each) => Object.keys(fieldOf(each, "properties") ?? {}));
+  const name = joined([toolName, serviceName, ...tags, ...pathOf(resource)]);
+  const names = [...new Set(parameters)].map((parameter) => wordsOf(parameter).join(" ")).join(", ");
+  return `${name}: ${[description, own].filter((text) => text !== "").join(" ")} (${names})`.slice(0, MAX_SENTENCE);
+}
+
 function joined(texts: readonly string[]): string {
   return [...new Set(texts)].flatMap(wordsOf).slice(0, MAX_WORDS).join(" ");
 }
