@@ -1,7 +1,8 @@
+import { createDiscoveryClient } from "@farebox/bazaar";
 import type { CatalogEntry } from "@farebox/bazaar/facilitator";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { declare, type Library, NETWORK, openLibrary, PAYEE, paymentFor } from "./library.js";
+import { ASSET, declare, type Library, NETWORK, openLibrary, PAYEE, paymentFor, SOLANA } from "./library.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 console.info(`discovery: seed ${SEED}`);
@@ -57,11 +58,64 @@ describe("the list", () => {
     ["extensions=bazaar&type=mcp", 1],
     ["extensions=other", 0],
     ["unheard=of", 28],
+    ["maxPrice=0.001", 27],
+    [`maxPrice=0.001&network=${NETWORK}`, 27],
+    ["maxPrice=0.001&network=eip155:8453", 0],
+    ["maxPrice=10&network=eip155:8453&type=http", 0],
+    ["verified=true", 0],
+    ["verified=false&type=mcp", 1],
   ];
   test.each(FILTERS)("the list with ?%s has %i entries", async (query, total) => {
     const { json } = await shop.get(`/discovery/resources?limit=100&${query}`);
     expect(items(json)).toHaveLength(total);
     expect(json["pagination"]).toMatchObject({ total });
+  });
+
+  test("the list sorts by the lowest price in dollars, and filters by price exactly", async () => {
+    const own = await openLibrary();
+    const coins = [
+      ["usdc", "1000", {}],
+      ["usdc-more", "1001", {}],
+      ["large", "5000000000000000000000000000000", {}],
+      ["unknown", "1", { asset: "0x1111111111111111111111111111111111111111" }],
+      ["free", "0", {}],
+      ["lower-case", "999", { asset: ASSET.toLowerCase() }],
+      ["solana", "900", { network: SOLANA, asset: "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU" }],
+      ["ten", "10000000", { scheme: "upto" }],
+      ["two-prices", "20000", {}],
+    ] as const;
+    await own.list(
+      ...coins.map(([name, amount, terms]) => ({ url: `https://a.example/${name}`, terms: { amount, ...terms } })),
+      { url: "https://a.example/two-prices", terms: { amount: "950", scheme: "upto" } },
+    );
+    const names = async (query: string) => {
+      const seen: (string | undefined)[] = [];
+      for (let cursor: unknown = ""; typeof cursor === "string"; ) {
+        const next = cursor === "" ? "" : `&cursor=${cursor}`;
+        const { json } = await own.get(`/discovery/resources?limit=2&${query}${next}`);
+        seen.push(...items(json).map(({ resource }) => resource.split("/").at(-1)));
+        cursor = (json["pagination"] as { cursor: unknown }).cursor;
+      }
+      return seen;
+    };
+    const within = ["free", "solana", "two-prices", "lower-case", "usdc"];
+    expect(await names("sort=price")).toEqual([...within, "usdc-more", "ten", "large", "unknown"]);
+    expect(await names("sort=price&maxPrice=0.001")).toEqual(within);
+    expect(await names(`sort=price&maxPrice=0.001&network=${SOLANA}`)).toEqual(["solana"]);
+    const byOffset = await own.get("/discovery/resources?sort=price&limit=2&offset=1");
+    expect(items(byOffset.json).map(({ resource }) => resource.split("/").at(-1))).toEqual(within.slice(1, 3));
+    expect((await names("maxPrice=10")).length).toBe(7);
+    const found = await own.get("/discovery/search?query=weather&maxPrice=0.001");
+    expect(items(found.json)).toHaveLength(within.length);
+    expect(await own.catalog.countNetworks([NETWORK, SOLANA, "eip155:1"])).toEqual(
+      new Map([
+        [NETWORK, 8],
+        [SOLANA, 1],
+      ]),
+    );
+    const mine = createDiscoveryClient({ url: own.url });
+    expect((await mine.list({ maxPrice: "0.01", sort: "price" })).entries).toHaveLength(6);
+    await own.close();
   });
 
   test("the list returns every entry once, by offset and by cursor, during registrations", async () => {
@@ -148,6 +202,12 @@ describe("wrong parameters", () => {
     ["resources?cursor=s.1", /^cursor/],
     ["resources?cursor=l.1&offset=1", /^cursor/],
     ["resources?extensions=a,,b", /^extensions/],
+    ["resources?maxPrice=0.002", /^maxPrice: expected one of 0.001, 0.01, 0.1, 1, 10$/],
+    ["resources?maxPrice=", /^maxPrice/],
+    ["search?query=a&maxPrice=1e1", /^maxPrice/],
+    ["resources?verified=1", /^verified: expected one of true, false$/],
+    ["resources?sort=name", /^sort: expected one of price$/],
+    ["resources?cursor=l.1.x", /^cursor/],
     ["search", /^query/],
     ["search?query=", /^query/],
     ["search?query=%20%20", /^query/],
@@ -181,7 +241,7 @@ test("any bytes as a query get a response", async () => {
   );
   await fc.assert(
     fc.asyncProperty(
-      fc.constantFrom("limit", "offset", "cursor", "payTo", "network", "type", "extensions"),
+      fc.constantFrom("limit", "offset", "cursor", "payTo", "network", "type", "extensions", "maxPrice", "sort"),
       bytes,
       async (name, value) => {
         expect([200, 400]).toContain((await shop.get(`/discovery/resources?${name}=${value}`)).status);

@@ -91,7 +91,7 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
   };
 }
 
-const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+export const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453"), yesScheme("exact", SOLANA)];
 
 /** Starts the facilitator. */
@@ -101,7 +101,8 @@ export async function openLibrary(options: LibraryOptions = {}): Promise<Library
   const facilitator = createFacilitator({ schemes, catalog, ...(logger === undefined ? {} : { logger }) });
   const app = options.isExpress4 === true ? express4() : express();
   app.use(facilitatorRouter(facilitator, { open: true, ...(logger === undefined ? {} : { logger }) }));
-  const server = createServer(app);
+  // A busy machine pauses a test for longer than the five seconds that a connection may be idle.
+  const server = createServer({ keepAliveTimeout: 60_000 }, app);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const read = async (response: Response): Promise<Reply> => {

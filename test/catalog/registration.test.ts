@@ -1,3 +1,4 @@
+import { createDiscoveryClient } from "@farebox/bazaar";
 import type { CatalogEntry, Registration } from "@farebox/bazaar/facilitator";
 import type { CatalogStore } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
@@ -124,6 +125,125 @@ describe("an entry", () => {
     const bazaar = declare({ routeTemplate: "/users/:id" });
     await shop.list({ url: "https://a.example/users/7", bazaar }, { url: "https://a.example/users/8?x=1", bazaar });
     expect((await entriesOf(shop)).map(({ resource }) => resource)).toEqual(["https://a.example/users/:id"]);
+  });
+
+  test("an entry keeps every method with its own price and schema, in the same order whichever is bought last", async () => {
+    const shop = await library();
+    const url = "https://a.example/notes/7";
+    const sell = (method: string, amount: string, more: object = {}) => {
+      const info = { input: { type: "http", method, pathParams: { id: "7" } } };
+      const schema = { properties: { input: { properties: { method: { enum: [method] } } } } };
+      const bazaar = { info, schema, routeTemplate: "/notes/:id" };
+      return { url, bazaar, description: `${method} a note`, terms: { amount, ...more } };
+    };
+    await shop.list(sell("DELETE", "4000"), sell("POST", "2000"), sell("GET", "1000"), sell("PUT", "3000"));
+    await shop.list(sell("PATCH", "3500"), sell("POST", "2000", { scheme: "upto" }), sell("DELETE", "4000"));
+    const [entry, ...more] = await entriesOf(shop);
+    expect(more).toEqual([]);
+    expect(entry).toMatchObject({
+      resource: "https://a.example/notes/:id",
+      routeTemplate: "/notes/:id",
+      method: "GET",
+    });
+    expect(entry).toMatchObject({ description: "GET a note", discoveryInfo: { input: { method: "GET" } } });
+    const listed = entry?.methods?.map(({ method, accepts }) => [method, ...accepts.map(({ amount }) => amount)]);
+    expect(listed).toEqual([
+      ["GET", "1000"],
+      ["POST", "2000", "2000"],
+      ["PUT", "3000"],
+      ["PATCH", "3500"],
+      ["DELETE", "4000"],
+    ]);
+    const methodOf = ({ outputSchema }: CatalogEntry["accepts"][number]) => outputSchema.input?.["method"];
+    expect(entry?.accepts.map(methodOf)).toEqual(["GET", "POST", "POST", "PUT", "PATCH", "DELETE"]);
+    const post = entry?.methods?.[1];
+    expect(post).toMatchObject({ description: "POST a note", discoveryInfo: { input: { method: "POST" } } });
+    expect(post?.extensions).toMatchObject({ bazaar: { info: post?.discoveryInfo, routeTemplate: "/notes/:id" } });
+    expect(entry?.accepts).toEqual(entry?.methods?.flatMap(({ accepts }) => accepts));
+
+    const before = await entriesOf(shop);
+    await shop.list(sell("DELETE", "4000"));
+    const withoutTimes = (entries: readonly CatalogEntry[]) =>
+      JSON.parse(JSON.stringify(entries, (key, value) => (key === "lastUpdated" ? undefined : value)));
+    expect(withoutTimes(await entriesOf(shop))).toEqual(withoutTimes(before));
+    expect((await shop.get("/discovery/search?query=delete+notes")).json["resources"]).toEqual(await entriesOf(shop));
+    expect((await createDiscoveryClient({ url: shop.url }).list()).entries).toEqual(await entriesOf(shop));
+  });
+
+  test("a new payee on another family of networks adds a method, and does not change another", async () => {
+    const shop = await library();
+    const post = { info: { input: { type: "http", method: "POST" } }, schema: {} };
+    const solana = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", payTo: "So1", asset: "Usdc1" };
+    await shop.list({}, { bazaar: post, terms: solana, description: "Sends weather" });
+    const [entry] = await entriesOf(shop);
+    expect(entry?.description).toBe("Weather for a city");
+    expect(entry?.methods?.map(({ method, accepts }) => [method, accepts[0]?.payTo])).toEqual([
+      ["GET", PAYEE],
+      ["POST", "So1"],
+    ]);
+  });
+
+  test("offers show the declared schema of the output with its example, in list and search", async () => {
+    const shop = await library();
+    const celsius = {
+      type: "object",
+      properties: { at: { $ref: "#/properties/output/properties/example/$defs/degree" } },
+    };
+    const $defs = { degree: { type: "number" } };
+    const output = { type: "object", properties: { type: { type: "string" }, example: { ...celsius, $defs } } };
+    const { info } = declare() as { info: object };
+    const schema = { properties: { input: {}, output } };
+    const bazaar = { info: { ...info, output: { type: "json", example: { at: 7 } } }, schema };
+    await shop.list({ bazaar });
+    const expected = { type: "object", properties: { at: { $ref: "#/$defs/degree" } }, $defs, example: { at: 7 } };
+    const searched = (await shop.get("/discovery/search?query=weather")).json["resources"] as CatalogEntry[];
+    for (const [entry] of [await entriesOf(shop), searched]) {
+      expect(entry?.accepts[0]?.outputSchema.output).toEqual(expected);
+    }
+    // A reference to another part of the declaration would lead nowhere.
+    const elsewhere = { ...output, properties: { example: { $ref: "#/properties/input" } } };
+    await shop.list({ bazaar: { info: bazaar.info, schema: { properties: { input: {}, output: elsewhere } } } });
+    const [entry] = await entriesOf(shop);
+    expect(entry?.accepts[0]?.outputSchema.output).toEqual({ type: "json", example: { at: 7 } });
+    expect(entry?.extensions).toMatchObject({ bazaar: { schema: { properties: { output: elsewhere } } } });
+  });
+
+  test("an entry of the first version is listed, and the next payment adds its method", async () => {
+    const store = createSqliteCatalogStore();
+    const { info, schema } = declare() as { info: object; schema: object };
+    const terms = { scheme: "exact", network: "eip155:84532", asset: "0x1", payTo: PAYEE, amount: "5" };
+    const key = { resource: "https://api.example.com/weather", toolName: "" };
+    const former = { type: "http", ...key, info, schema, description: "Former" };
+    const offers = [{ ...terms, maxTimeoutSeconds: 60, extra: {} }];
+    const shop = await library({ store });
+    await shop.list({});
+    await store.update(key, (found) => {
+      const change = { texts: { name: "", description: "", parameters: "", other: "" }, terms: [], facets: [] };
+      const service = JSON.stringify({ ...former, offers });
+      return { ...change, service, updatedMs: found?.updatedMs ?? 0, vector: new Int8Array(100), price: "~" };
+    });
+    await shop.list({ bazaar: { info: { input: { type: "http", method: "POST" } }, schema: {} } });
+    const [entry] = await entriesOf(shop);
+    expect(entry).toMatchObject({
+      description: "Former",
+      method: "GET",
+      accepts: [{ amount: "5" }, { amount: "1000" }],
+    });
+    expect(entry?.methods?.map(({ method }) => method)).toEqual(["GET", "POST"]);
+  });
+
+  test("a long declaration is not repeated in each of many offers", async () => {
+    const shop = await library();
+    const long = "x".repeat(13_000);
+    const bazaar = { info: { input: { type: "http", method: "GET", queryParams: { long } } }, schema: {} };
+    await shop.list({ bazaar });
+    const repeated = (await entriesOf(shop))[0]?.accepts[0]?.outputSchema.input;
+    expect(repeated).toMatchObject({ queryParams: { long } });
+    await shop.list(...["eip155:8453", "eip155:84532"].map((network) => ({ bazaar, terms: { network } })));
+    const [entry] = await entriesOf(shop);
+    const input = { type: "http", method: "GET", resource: "https://api.example.com/weather" };
+    expect(entry?.accepts.map(({ outputSchema }) => outputSchema)).toEqual(Array(2).fill({ input, output: null }));
+    expect(entry?.discoveryInfo).toMatchObject({ input: { queryParams: { long } } });
   });
 
   test("two tools at one URL have two entries", async () => {

@@ -5,6 +5,7 @@ test("the public surface is exactly this", () => {
   expect(Object.keys(bazaar).sort()).toMatchInlineSnapshot(`
     [
       "DiscoveryError",
+      "PRICE_LIMITS",
       "affordable",
       "bazaarExtension",
       "createDiscoveryClient",

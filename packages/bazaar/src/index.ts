@@ -11,6 +11,7 @@ export {
   type DiscoveryListQuery,
   type DiscoverySearchQuery,
 } from "./catalog/discovery-client.js";
+export { PRICE_LIMITS, type PriceLimit } from "./catalog/dollars.js";
 export {
   affordable,
   type Budget,

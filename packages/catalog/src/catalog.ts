@@ -16,10 +16,10 @@ import {
   type SearchQuery,
 } from "@farebox/bazaar/facilitator";
 import { createIssues } from "@farebox/core/issues";
-import { facetsOfEntry, facetsOfFilter } from "./facets.js";
+import { facetsOfFilter, facetsOfService } from "./facets.js";
 import { MAX_RANKED, searchIds } from "./search.js";
-import { mergeService, type Service, toEntry } from "./service.js";
-import type { CatalogStore, EntryChange, EntryKey, StoredEntry } from "./store.js";
+import { mergeService, priceOf, readService, type Service, toEntry } from "./service.js";
+import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
 import { textsOf } from "./texts.js";
 import { createIndexer, type Indexer } from "./vector-index.js";
 import { embedEntry, vocabulary } from "./word-vectors.js";
@@ -56,6 +56,7 @@ export function createCatalog(options: CatalogOptions): LocalCatalog {
     register: (registration) => register(store, registration, now()),
     list: (query) => list(store, query),
     search: (query) => search(store, indexer, query),
+    countNetworks: (networks) => countNetworks(store, networks),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
     close: () => store.close(),
@@ -82,7 +83,7 @@ async function register(store: CatalogStore, registration: Registration, updated
   const key: EntryKey = { resource, toolName };
   let refusal: string | undefined;
   await store.update(key, (found) => {
-    const merged = mergeService(found && readService(found), registration);
+    const merged = mergeService(found && readService(found), registration, updatedMs);
     if (merged.ok) return changeFor(merged.service, updatedMs);
     refusal = merged.reason;
     return undefined;
@@ -93,20 +94,29 @@ async function register(store: CatalogStore, registration: Registration, updated
 function changeFor(service: Service, updatedMs: number): EntryChange {
   const texts = textsOf(service);
   const terms = [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
-  const facets = facetsOfEntry(service.type, service.offers, [BAZAAR]);
-  return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector: embedEntry(texts, vocabulary()) };
+  const facets = facetsOfService(service, [BAZAAR]);
+  const vector = embedEntry(texts, vocabulary());
+  return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector, price: priceOf(service) };
 }
 
-async function list(store: CatalogStore, { limit, offset, cursor, ...filter }: ListQuery): Promise<ListPage> {
+async function list(store: CatalogStore, { limit, offset, cursor, sort, ...filter }: ListQuery): Promise<ListPage> {
   const facets = facetsOfFilter(filter);
-  const after = cursor === undefined ? undefined : readListCursor(cursor);
-  const page = after === undefined ? { offset, after: 0 } : { offset: 0, after };
+  const start = cursor === undefined ? undefined : readListCursor(cursor);
+  const page = start ?? { offset, after: 0, ...(sort === undefined ? {} : { afterPrice: "" }) };
   // One entry more than the page shows whether there is a next page.
   const [found, total] = await Promise.all([store.list({ facets, limit: limit + 1, ...page }), store.count(facets)]);
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   const isMore = found.length > limit && last !== undefined;
-  return { entries: shown.map(readEntry), total, ...(isMore ? { cursor: writeListCursor(last.id) } : {}) };
+  return { entries: shown.map(readEntry), total, ...(isMore ? { cursor: writeListCursor(last, page) } : {}) };
+}
+
+async function countNetworks(store: CatalogStore, networks: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const facets = networks.map((network) => [network, facetsOfFilter({ network })[0] ?? 0] as const);
+  const counts = await store.countEach(facets.map(([, facet]) => facet));
+  return new Map(
+    facets.flatMap(([network, facet]) => [[network, counts.get(facet) ?? 0] as const]).filter(([, count]) => count > 0),
+  );
 }
 
 async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery): Promise<SearchPage> {
@@ -124,28 +134,28 @@ async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery)
   };
 }
 
-function readService({ service }: StoredEntry): Service {
-  return JSON.parse(service) as Service;
-}
-
 function readEntry(entry: StoredEntry): CatalogEntry {
   return toEntry(readService(entry), entry.updatedMs);
 }
 
 // A cursor marks where the next page begins. Entries that are registered in the meantime do not shift it.
 
-const LIST = /^l\.([0-9a-z]{1,10})$/;
+const LIST = /^l\.([0-9a-z]{1,10})(?:\.(\d{3,99}|~))?$/;
 const SEARCH = /^s(?:\.[0-9a-z]{1,10}){1,200}$/;
 
-/** A cursor of the list is the id of the last entry on the page. */
-function writeListCursor(id: number): string {
-  return `l.${id.toString(36)}`;
+/** Where a page of the list begins. */
+type ListStart = Pick<StoreQuery, "offset" | "after" | "afterPrice">;
+
+/** A cursor of the list is the id of the last entry on the page; when the list is sorted by price, with the price. */
+function writeListCursor({ id, price }: StoredEntry, { afterPrice }: ListStart): string {
+  return `l.${id.toString(36)}${afterPrice === undefined ? "" : `.${price}`}`;
 }
 
 /** Reads a cursor of the list; `undefined` for every other text. */
-function readListCursor(text: string): number | undefined {
-  const [, id] = LIST.exec(text) ?? [];
-  return id === undefined ? undefined : Number.parseInt(id, 36);
+function readListCursor(text: string): ListStart | undefined {
+  const [, id, price] = LIST.exec(text) ?? [];
+  if (id === undefined) return undefined;
+  return { offset: 0, after: Number.parseInt(id, 36), ...(price === undefined ? {} : { afterPrice: price }) };
 }
 
 /** A cursor of a search holds the ids of the remaining entries, so that their ranking stays the same. */

@@ -1,30 +1,44 @@
 /**
- * Facets: one number for each combination of filters that an entry matches. Any page of a combination is then one range of one
- * index, at any offset.
+ * Facets: one number for each combination of type, network, scheme and payee that an entry matches. Any page of a combination is
+ * then one range of one index, at any offset. Extensions, prices and the owner have facets of their own, which intersect.
  *
  * @module
  */
 import { createHash } from "node:crypto";
-import type { CatalogFilter, RegisteredOffer } from "@farebox/bazaar/facilitator";
+import { type CatalogFilter, isWithinPrice, PRICE_LIMITS, type RegisteredOffer } from "@farebox/bazaar/facilitator";
+import { offersOf, type Service } from "./service.js";
 
 const FILTERS = ["type", "network", "scheme", "payTo"] as const;
 type Values = Partial<Readonly<Record<(typeof FILTERS)[number], string>>>;
 
-/** The facets of a filter. An entry matches when it has them all. */
-export function facetsOfFilter({ extensions = [], ...values }: CatalogFilter): readonly number[] {
-  return [facetOf(values), ...extensions.map(extensionFacet)];
+/** The facets of a filter: at least one. An entry matches when it has them all. */
+export function facetsOfFilter(filter: CatalogFilter): readonly number[] {
+  const { extensions = [], maxPrice, verified, ...values } = filter;
+  const others = [
+    ...(maxPrice === undefined ? [] : [priceFacet(maxPrice, values.network)]),
+    ...(verified === undefined ? [] : [verifiedFacet(verified)]),
+    ...extensions.map(extensionFacet),
+  ];
+  const isAny = FILTERS.every((name) => values[name] === undefined);
+  return isAny && others.length > 0 ? others : [facetOf(values), ...others];
 }
 
-/** The facets of an entry: all combinations for each offer, because a filter must match one and the same offer. */
-export function facetsOfEntry(
-  type: "http" | "mcp",
-  offers: readonly RegisteredOffer[],
-  extensions: readonly string[],
-): readonly number[] {
-  const facets = offers.flatMap(({ network, scheme, payTo }) =>
-    combinations({ type, network, scheme, payTo }).map(facetOf),
-  );
-  return [...new Set([...facets, ...extensions.map(extensionFacet)])];
+/** The facets of a service: all combinations for each offer, because a filter must match one and the same offer. */
+export function facetsOfService(service: Service, extensions: readonly string[]): readonly number[] {
+  const { type, verifiedMs } = service;
+  const facets = offersOf(service).flatMap((offer) => {
+    const { network, scheme, payTo } = offer;
+    return [...combinations({ type, network, scheme, payTo }).map(facetOf), ...priceFacets(offer)];
+  });
+  return [...new Set([...facets, verifiedFacet(verifiedMs !== undefined), ...extensions.map(extensionFacet)])];
+}
+
+/** A price within one limit is within the higher ones. It holds on any network, and on its own. */
+function priceFacets(offer: RegisteredOffer): readonly number[] {
+  return PRICE_LIMITS.filter((limit) => isWithinPrice(offer, limit)).flatMap((limit) => [
+    priceFacet(limit, undefined),
+    priceFacet(limit, offer.network),
+  ]);
 }
 
 /** Every subset of the four values. */
@@ -37,6 +51,14 @@ function combinations(values: Values): readonly Values[] {
 function facetOf(values: Values): number {
   const { type, network, scheme, payTo } = values;
   return hash(["offer", type, network && oneSpelling(network), scheme, payTo && oneCase(payTo)]);
+}
+
+function priceFacet(limit: string, network: string | undefined): number {
+  return hash(["price", limit, network && oneSpelling(network)]);
+}
+
+function verifiedFacet(isVerified: boolean): number {
+  return hash(["verified", String(isVerified)]);
 }
 
 function extensionFacet(name: string): number {

@@ -60,6 +60,7 @@ function change(description: string, changes: Partial<EntryChange> = {}): EntryC
     terms,
     facets: [ALL],
     vector: vector(1),
+    price: "~",
     ...changes,
   };
 }
@@ -70,11 +71,16 @@ function vector(first: number): Int8Array {
 
 const keyAt = (at: number) => ({ resource: `https://a.example/${at}`, toolName: "" });
 
+/** Prices of ten entries: two with the same, some without any. */
+const PRICES = ["011", "013", "0210", "~", "011", "~", "0299", "031000", "010", "~"];
+
 /** `service 0` to `service 9`: even and odd ones, the last with the largest facet. */
 async function registerTen(store: CatalogStore): Promise<void> {
   for (let at = 0; at < 10; at++) {
     const facets = [ALL, at % 2 === 0 ? EVEN : ODD, ...(at === 9 ? [LARGE] : [])];
-    await store.update(keyAt(at), () => change(`service ${at}`, { facets, vector: vector(at - 5) }));
+    await store.update(keyAt(at), () =>
+      change(`service ${at}`, { facets, vector: vector(at - 5), price: PRICES[at] ?? "~" }),
+    );
   }
 }
 
@@ -104,6 +110,34 @@ function testReading(store: () => CatalogStore): void {
     ]);
     expect(await services({ facets: [ALL, ODD, LARGE], limit: 9, offset: 0, after: 0 })).toEqual(["service 9"]);
     expect(await services({ facets: [ALL], limit: 9, offset: 99, after: 0 })).toEqual([]);
+  });
+
+  test("list sorts by price, and pages by offset and by the last price and id", async () => {
+    const sorted = [8, 0, 4, 1, 2, 6, 7, 3, 5, 9].map((at) => `service ${at}`);
+    const first = { facets: [ALL], limit: 100, offset: 0, after: 0, afterPrice: "" };
+    const all = await store().list(first);
+    expect(all.map(({ service }) => service)).toEqual(sorted);
+    expect(all.map(({ price }) => price)).toEqual([...PRICES].sort());
+    const byOffset = await store().list({ ...first, limit: 3, offset: 6 });
+    expect(byOffset.map(({ service }) => service)).toEqual(sorted.slice(6, 9));
+    const seen: string[] = [];
+    for (let page = await store().list({ ...first, limit: 3 }); page.length > 0; ) {
+      seen.push(...page.map(({ service }) => service));
+      const { id = 0, price = "" } = page.at(-1) ?? {};
+      page = await store().list({ ...first, limit: 3, after: id, afterPrice: price });
+    }
+    expect(seen).toEqual(sorted);
+    const even = await store().list({ ...first, facets: [EVEN, ALL] });
+    expect(even.map(({ service }) => service)).toEqual([8, 0, 4, 2, 6].map((at) => `service ${at}`));
+  });
+
+  test("countEach counts the entries of each facet, without facets of no entry", async () => {
+    const counts = await store().countEach([ALL, EVEN, LARGE, 404]);
+    expect([...counts].sort(([one], [other]) => one - other)).toEqual([
+      [ALL, 10],
+      [EVEN, 5],
+      [LARGE, 1],
+    ]);
   });
 
   test("count counts the entries that have the facets", async () => {

@@ -13,6 +13,8 @@ export interface StoredEntry {
   readonly service: string;
   /** Milliseconds since 1970. */
   readonly updatedMs: number;
+  /** See {@link EntryChange.price}. */
+  readonly price: string;
 }
 
 /** The key of an entry: `toolName` is `""` for HTTP. */
@@ -40,15 +42,20 @@ export interface EntryChange {
   readonly facets: readonly number[];
   /** The meaning of the entry. */
   readonly vector: Int8Array;
+  /** Digits, or `~` for none. Entries are sorted by it as ASCII text. */
+  readonly price: string;
 }
 
 /** A request for one page of the list. Entries must have every facet. */
 export interface StoreQuery {
+  /** At least one. */
   readonly facets: readonly number[];
   readonly limit: number;
   readonly offset: number;
   /** The id after which the page begins; `0` for the first. */
   readonly after: number;
+  /** Sorts by price, then by id. The page begins after this price and the id; `""` for the first. */
+  readonly afterPrice?: string;
 }
 
 /** A word to rank by. */
@@ -98,10 +105,12 @@ export interface CatalogStore {
   update(key: EntryKey, decide: (found: StoredEntry | undefined) => EntryChange | undefined): Promise<boolean>;
   /** Removes an entry; `false` when it is not stored. */
   remove(key: EntryKey): Promise<boolean>;
-  /** Lists a page in the order of registration. */
+  /** Lists a page in the order of registration, or by price. */
   list(query: StoreQuery): Promise<readonly StoredEntry[]>;
   /** Counts the entries that have every facet. */
   count(facets: readonly number[]): Promise<number>;
+  /** Counts the entries of each facet. Facets of no entry are left out. */
+  countEach(facets: readonly number[]): Promise<ReadonlyMap<number, number>>;
   /** Finds the stored entries among the ids that have every facet, in any order. */
   find(ids: readonly number[], facets: readonly number[]): Promise<readonly StoredEntry[]>;
   /** Ranks entries by their texts, best matches first. */
@@ -117,12 +126,12 @@ export interface CatalogStore {
 }
 
 /**
- * A digest of the indexed parts of an entry: texts, terms, facets and vector. Most registrations repeat the last one; then no
+ * A digest of the indexed parts of an entry: texts, terms, facets, vector and price. Most registrations repeat the last one; then no
  * index is written.
  */
-export function digestOf({ texts, terms, facets, vector }: EntryChange): Buffer {
+export function digestOf({ texts, terms, facets, vector, price }: EntryChange): Buffer {
   return createHash("sha256")
-    .update(JSON.stringify([texts, terms, facets]))
+    .update(JSON.stringify([texts, terms, facets, price]))
     .update(vector)
     .digest();
 }

@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import type { Service } from "./service.js";
+import type { Service, ServiceMethod } from "./service.js";
 import type { EntryTexts } from "./store.js";
 
 const MAX_WORDS = 400;
@@ -23,25 +23,35 @@ export function wordsOf(text: string): readonly string[] {
   return (separated.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => word.length <= MAX_WORD).slice(0, MAX_WORDS);
 }
 
-/** Gathers the texts of a service. */
-export function textsOf(service: Service): EntryTexts {
-  const { toolName, serviceName = "", tags = [], description = "", info, schema, resource } = service;
+/** Gathers the texts of a service, of all its methods. */
+export function textsOf({ resource, toolName, methods }: Service): EntryTexts {
+  const names = methods.flatMap(({ serviceName = "", tags = [] }) => [serviceName, ...tags]);
+  return {
+    name: joined([toolName, ...names, ...pathOf(resource)]),
+    description: joined(methods.flatMap(descriptionsIn)),
+    parameters: joined(methods.flatMap(parametersIn)),
+    other: joined([...methods.flatMap(outputsIn), hostOf(resource)]),
+  };
+}
+
+function descriptionsIn({ description = "", info }: ServiceMethod): readonly string[] {
+  const own = info.input["description"];
+  return [description, typeof own === "string" ? own : ""];
+}
+
+function parametersIn({ info, schema }: ServiceMethod): readonly string[] {
   const { input } = info;
   const declared = fieldOf(fieldOf(schema, "properties"), "input");
   const schemas = ["queryParams", "body", "pathParams"].map((name) => fieldOf(fieldOf(declared, "properties"), name));
-  const own = typeof input["description"] === "string" ? input["description"] : "";
-  const parameters = [
-    ...schemas.flatMap(describedIn),
+  return [
+    ...schemas.flatMap((part) => describedIn(part)),
     ...describedIn(input["inputSchema"]),
     ...["queryParams", "body", "pathParams", "example"].flatMap((name) => namesIn(input[name])),
   ];
-  const output = [...describedIn(fieldOf(fieldOf(schema, "properties"), "output")), ...namesIn(info["output"])];
-  return {
-    name: joined([toolName, serviceName, ...tags, ...pathOf(resource)]),
-    description: joined([description, own]),
-    parameters: joined(parameters),
-    other: joined([...output, hostOf(resource)]),
-  };
+}
+
+function outputsIn({ info, schema }: ServiceMethod): readonly string[] {
+  return [...describedIn(fieldOf(fieldOf(schema, "properties"), "output")), ...namesIn(info["output"])];
 }
 
 const MAX_SENTENCE = 500;

@@ -6,7 +6,13 @@
  * @see x402 v2 §8
  * @module
  */
-import type { Catalog, CatalogFilter, ListQuery, SearchQuery } from "@farebox/bazaar/facilitator";
+import {
+  type Catalog,
+  type CatalogFilter,
+  type ListQuery,
+  PRICE_LIMITS,
+  type SearchQuery,
+} from "@farebox/bazaar/facilitator";
 import { isNetwork } from "@farebox/core/protocol";
 import type { Request, Response } from "express";
 
@@ -65,10 +71,11 @@ function readListQuery(url: string, catalog: Catalog): ReadQuery<ListQuery> {
   const filter = readFilter(read);
   const limit = read.number("limit", 1, MAX_LIMIT) ?? DEFAULT_LIMIT;
   const offset = read.number("offset", 0, MAX_OFFSET);
+  const sort = read.word("sort", ["price"]);
   const cursor = read.text("cursor", "a cursor of this list", (text) => catalog.isCursor("list", text));
   if (offset !== undefined && cursor !== undefined) read.fail("cursor", "none where there is an offset");
   const page = { limit, offset: offset ?? 0, ...(cursor === undefined ? {} : { cursor }) };
-  return read.finish({ ...filter, ...page });
+  return read.finish({ ...filter, ...page, ...(sort === undefined ? {} : { sort }) });
 }
 
 function readSearchQuery(url: string, catalog: Catalog): ReadQuery<SearchQuery> {
@@ -88,7 +95,11 @@ function readFilter(read: Parameters): CatalogFilter {
   const scheme = read.text("scheme", "the name of a scheme", (text) => /^[\w.-]{1,64}$/.test(text));
   const payTo = read.text("payTo", "an address", (text) => /^[\x21-\x7e]{1,256}$/.test(text));
   const names = read.text("extensions", `up to ${MAX_EXTENSIONS} identifiers, separated by commas`, isListOfNames);
+  const maxPrice = read.word("maxPrice", PRICE_LIMITS);
+  const verified = read.word("verified", ["true", "false"]);
   return {
+    ...(maxPrice === undefined ? {} : { maxPrice }),
+    ...(verified === undefined ? {} : { verified: verified === "true" }),
     ...(type === undefined ? {} : { type: type === "mcp" ? "mcp" : "http" }),
     ...(network === undefined ? {} : { network }),
     ...(scheme === undefined ? {} : { scheme }),
@@ -105,6 +116,8 @@ function isListOfNames(text: string): boolean {
 interface Parameters {
   /** The text of a parameter; `undefined` when it is absent, or wrong and noted. */
   text(name: string, expected: string, isValid: (text: string) => boolean): string | undefined;
+  /** One of several words. */
+  word<Word extends string>(name: string, words: readonly Word[]): Word | undefined;
   number(name: string, least: number, most: number): number | undefined;
   fail(name: string, expected: string): void;
   finish<Query>(query: Query): ReadQuery<Query>;
@@ -129,6 +142,10 @@ function createParameters(url: string): Parameters {
   return {
     fail,
     text,
+    word(name, words) {
+      const given = text(name, `one of ${words.join(", ")}`, (value) => words.some((word) => word === value));
+      return words.find((word) => word === given);
+    },
     number(name, least, most) {
       const digits = text(name, `a whole number from ${least} to ${most}`, (given) => {
         return /^\d{1,8}$/.test(given) && Number(given) >= least && Number(given) <= most;

@@ -35,6 +35,8 @@ export interface DiscoveryListQuery extends EntryFilter {
   /** Entries per page. Catalogs accept 1 to 100, most with a default of 20. */
   readonly limit?: number;
   readonly offset?: number;
+  /** `price`: the cheapest first. Catalogs that do not know it keep their own order. */
+  readonly sort?: "price";
   /** The cursor of an earlier page, if the catalog returned one. */
   readonly cursor?: string;
 }

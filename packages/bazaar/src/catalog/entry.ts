@@ -8,6 +8,7 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
+import { isWithinPrice, type PriceLimit } from "./dollars.js";
 
 /** The kind of a service. */
 export type EntryType = "http" | "mcp";
@@ -31,6 +32,7 @@ export interface EntryOffer {
   readonly description: string;
   /** May be empty. */
   readonly mimeType: string;
+  /** `output` is the declared JSON Schema with the example, or the example alone. */
   readonly outputSchema: { readonly input: JsonObject | null; readonly output: unknown };
   readonly extra: JsonObject;
 }
@@ -75,7 +77,7 @@ export interface CatalogEntry {
   readonly routeTemplate?: string;
   /** Of an HTTP endpoint: `GET`, … */
   readonly method?: string;
-  /** Of an HTTP endpoint: every method, with its own offers and schemas. `accepts` holds the offers of all of them. */
+  /** Of an HTTP endpoint with more than one method: each with its own offers and schemas. `accepts` holds all their offers. */
   readonly methods?: readonly EntryMethod[];
   /** Whether the owner of the URL confirmed the entry. Absent: the catalog does not say. */
   readonly verified?: boolean;
@@ -96,6 +98,10 @@ export interface EntryFilter {
   readonly scheme?: string;
   /** Identifiers of extensions, e.g. `["bazaar"]`. */
   readonly extensions?: readonly string[];
+  /** Only entries that the owner of the URL confirmed, or only others. */
+  readonly verified?: boolean;
+  /** The most that a call may cost, in dollars: one of `PRICE_LIMITS`. Only known stablecoins have a price in dollars. */
+  readonly maxPrice?: PriceLimit;
 }
 
 /** The most that a call may cost. */
@@ -109,13 +115,17 @@ export interface Budget {
 }
 
 /** Whether an entry matches a filter. */
-export function matchesFilter({ type, extensions = {}, accepts }: CatalogEntry, filter: EntryFilter): boolean {
+export function matchesFilter(entry: CatalogEntry, filter: EntryFilter): boolean {
+  const { type, extensions = {}, accepts, verified = false } = entry;
+  if (filter.verified !== undefined && filter.verified !== verified) return false;
   if (filter.type !== undefined && filter.type !== type) return false;
   if (!(filter.extensions ?? []).every((name) => Object.hasOwn(extensions, name))) return false;
   return accepts.some((offer) => matchesOffer(offer, filter));
 }
 
-function matchesOffer({ payTo, network, scheme }: EntryOffer, filter: EntryFilter): boolean {
+function matchesOffer(offer: EntryOffer, filter: EntryFilter): boolean {
+  const { payTo, network, scheme } = offer;
+  if (filter.maxPrice !== undefined && !isWithinPrice(offer, filter.maxPrice)) return false;
   if (filter.network !== undefined && filter.network !== network) return false;
   if (filter.scheme !== undefined && filter.scheme !== scheme) return false;
   return filter.payTo === undefined || isSameAddress(filter.payTo, payTo);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { affordable, matchesFilter } from "./entry.js";
+import { affordable, type CatalogEntry, matchesFilter } from "./entry.js";
 import { readEntry } from "./read-page.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
@@ -97,6 +97,22 @@ describe("readEntry", () => {
     expect(readEntry({ ...ENTRY, ...changes })).toMatchObject(expected);
   });
 
+  test("methods are read, without those that have no name, no input or no offer", () => {
+    const post = { method: "POST", accepts: [OFFER], discoveryInfo: { input: { type: "http", method: "POST" } } };
+    const entry = readEntry({
+      ...ENTRY,
+      methods: [post, { ...post, method: 7 }, { ...post, discoveryInfo: 1 }, { ...post, accepts: [] }, null],
+      verified: true,
+      verifiedAt: "2026-01-31T12:00:00.000Z",
+    });
+    expect(entry).toMatchObject({ verified: true, verifiedAt: "2026-01-31T12:00:00.000Z" });
+    expect(entry?.methods).toMatchObject([
+      { method: "POST", accepts: [{ amount: "1000", maxAmountRequired: "1000" }] },
+    ]);
+    expect(readEntry({ ...ENTRY, methods: "POST", verified: "yes" })).not.toHaveProperty("methods");
+    expect(readEntry({ ...ENTRY, verified: "yes" })).not.toHaveProperty("verified");
+  });
+
   const NONE: readonly (readonly [why: string, json: unknown])[] = [
     ["undefined", undefined],
     ["a list", [ENTRY]],
@@ -105,7 +121,7 @@ describe("readEntry", () => {
     ["an unknown type", { ...ENTRY, type: "grpc" }],
     ["only offers without a valid amount", { ...ENTRY, accepts: [{ ...OFFER, amount: "1e3" }] }],
     ["a prototype", JSON.parse('{"resource":"x","accepts":[{"__proto__":{}}]}')],
-    ["more than 64 KB", { ...ENTRY, metadata: { x: "x".repeat(70_000) } }],
+    ["more than 256 KB", { ...ENTRY, metadata: { x: "x".repeat(270_000) } }],
   ];
   test.each(NONE)("no entry is read from %s", (_why, json) => {
     expect(readEntry(json)).toBeUndefined();
@@ -148,6 +164,19 @@ describe("filters", () => {
     expect(matchesFilter(entry, { scheme: "upto", network: "eip155:1", payTo: "0XDEF" })).toBe(true);
     expect(matchesFilter(entry, { scheme: "upto", network: "eip155:8453" })).toBe(false);
     expect(matchesFilter(entry, { extensions: ["bazaar"] })).toBe(false);
+  });
+
+  test("matchesFilter compares prices of known stablecoins only, exactly", () => {
+    const base = { ...OFFER, asset: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", amount: "1000" };
+    const priced = readEntry({ ...ENTRY, accepts: [base, { ...OFFER, amount: "1" }], verified: true }) as CatalogEntry;
+    expect(matchesFilter(priced, { maxPrice: "0.001", scheme: "exact" })).toBe(true);
+    expect(matchesFilter(priced, { maxPrice: "0.001", network: "eip155:1" })).toBe(false);
+    const dearer = readEntry({ ...ENTRY, accepts: [{ ...base, amount: "1001" }] }) as CatalogEntry;
+    expect(matchesFilter(dearer, { maxPrice: "0.001" })).toBe(false);
+    expect(matchesFilter(dearer, { maxPrice: "0.01" })).toBe(true);
+    expect(matchesFilter(entry, { maxPrice: "10" })).toBe(false);
+    expect([priced, dearer].map((some) => matchesFilter(some, { verified: true }))).toEqual([true, false]);
+    expect([priced, dearer].map((some) => matchesFilter(some, { verified: false }))).toEqual([false, true]);
   });
 
   test("affordable selects by asset and amount", () => {

@@ -7,7 +7,14 @@
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { problemOfJson } from "../facilitator/document-limits.js";
-import { type CatalogEntry, type EntryFilter, type EntryOffer, type EntryType, matchesFilter } from "./entry.js";
+import {
+  type CatalogEntry,
+  type EntryFilter,
+  type EntryMethod,
+  type EntryOffer,
+  type EntryType,
+  matchesFilter,
+} from "./entry.js";
 
 /** One page of a list or a search. */
 export interface DiscoveryPage {
@@ -68,8 +75,9 @@ function readPagination(json: JsonObject): Pick<DiscoveryPage, "total" | "limit"
   return { ...Object.fromEntries(numbers), ...(isCursor ? { cursor } : {}) };
 }
 
-/** A longer or deeper entry is not read. */
-const LIMITS = { bytes: 64 * 1_024, depth: 40, values: 10_000 };
+/** A longer or deeper entry is not read. Six methods on three networks take up to 100 KB. */
+const LIMITS = { bytes: 256 * 1_024, depth: 40, values: 20_000 };
+const MAX_METHODS = 16;
 const MAX_TEXT = 4_096;
 const AMOUNT = /^\d{1,78}$/;
 
@@ -80,7 +88,7 @@ export function readEntry(json: unknown): CatalogEntry | undefined {
   const found = readDiscoveryInfo(json);
   const type = readType(json, found);
   if (!isText(resource) || resource === "" || type === undefined) return undefined;
-  const accepts = offersIn(json).flatMap((offer) => readOffer(offer, resource, json, found) ?? []);
+  const accepts = readOffers(json, resource, found);
   if (accepts.length === 0) return undefined;
   return {
     resource,
@@ -94,7 +102,37 @@ export function readEntry(json: unknown): CatalogEntry | undefined {
     ...(isJsonObject(extensions) ? { extensions } : {}),
     ...(found === undefined ? {} : { discoveryInfo: found }),
     ...readNames(type, json, found),
+    ...(type === "http" ? readMethods(json["methods"], resource) : {}),
+    ...readVerified(json),
   };
+}
+
+/** Methods that cannot be read are left out. */
+function readMethods(methods: unknown, resource: string): Pick<CatalogEntry, "methods"> {
+  if (!Array.isArray(methods)) return {};
+  const read = methods.slice(0, MAX_METHODS).flatMap((method) => readMethod(method, resource) ?? []);
+  return read.length === 0 ? {} : { methods: read };
+}
+
+function readMethod(json: unknown, resource: string): EntryMethod | undefined {
+  if (!isJsonObject(json) || !isText(json["method"])) return undefined;
+  const found = readDiscoveryInfo(json);
+  const accepts = readOffers(json, resource, found);
+  if (found === undefined || accepts.length === 0) return undefined;
+  const { method, lastUpdated, extensions } = json;
+  return {
+    method,
+    accepts,
+    ...texts(json, ["description", "mimeType"]),
+    discoveryInfo: found,
+    extensions: isJsonObject(extensions) ? extensions : {},
+    lastUpdated: readTime(lastUpdated),
+  };
+}
+
+function readVerified({ verified, verifiedAt }: JsonObject): Pick<CatalogEntry, "verified" | "verifiedAt"> {
+  if (typeof verified !== "boolean") return {};
+  return { verified, ...(verifiedAt === undefined ? {} : { verifiedAt: readTime(verifiedAt) }) };
 }
 
 /** Input and output of the service: catalogs keep them in one of three fields, the most explicit first. */
@@ -121,8 +159,10 @@ function readType({ type, resource }: JsonObject, info: JsonObject | undefined):
 }
 
 /** Some catalogs write a single offer without a list. */
-function offersIn({ accepts }: JsonObject): readonly unknown[] {
-  return Array.isArray(accepts) ? accepts : [accepts];
+function readOffers(json: JsonObject, resource: string, info: JsonObject | undefined): readonly EntryOffer[] {
+  const { accepts } = json;
+  const offers: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  return offers.flatMap((offer) => readOffer(offer, resource, json, info) ?? []);
 }
 
 /** Fields that an offer lacks are those of its entry. */

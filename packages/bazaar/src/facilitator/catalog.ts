@@ -4,6 +4,7 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
+import type { PriceLimit } from "../catalog/dollars.js";
 import type { CatalogEntry, EntryType } from "../catalog/entry.js";
 import type { DiscoveryInfo, JsonSchema } from "../declaration.js";
 
@@ -15,6 +16,8 @@ export interface Catalog {
   register(registration: Registration): Promise<Registered>;
   list(query: ListQuery): Promise<ListPage>;
   search(query: SearchQuery): Promise<SearchPage>;
+  /** Counts the entries with an offer on each network. Networks of no entry are left out. */
+  countNetworks(networks: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Whether a text has the form of this catalog's cursors for the list, or for a search. */
   isCursor(kind: "list" | "search", text: string): boolean;
 }
@@ -72,17 +75,19 @@ export interface CatalogFilter {
   readonly extensions?: readonly string[];
   /** Only entries that the owner of the URL confirmed, or only others. Default: both, as far as the catalog shows them. */
   readonly verified?: boolean;
-  /** The most that a call may cost in dollars: one of `PRICE_LIMITS`, e.g. `"0.01"`. */
-  readonly maxPrice?: string;
+  /** The most that a call may cost in dollars, e.g. `"0.01"`. Holds on the network of the filter, but for any scheme and payee. */
+  readonly maxPrice?: PriceLimit;
 }
 
-/** A request for one page of the list, in the order of registration. */
+/** A request for one page of the list. */
 export interface ListQuery extends CatalogFilter {
+  /** `price`: the cheapest offer in dollars first, and entries without a price in dollars last. Default: by registration. */
+  readonly sort?: "price";
   /** 1 to 100. */
   readonly limit: number;
   /** Ignored when there is a cursor. */
   readonly offset: number;
-  /** The cursor of an earlier page. */
+  /** The cursor of an earlier page. It continues in the order of that page. */
   readonly cursor?: string;
 }
 

@@ -3,8 +3,20 @@
  *
  * @module
  */
+export {
+  dollarsOf,
+  isWithinPrice,
+  NAMED_NETWORKS,
+  networkName,
+  PRICE_LIMITS,
+  type PricedTerms,
+  type PriceLimit,
+  STABLECOINS,
+  type Stablecoin,
+  stablecoinOf,
+} from "../catalog/dollars.js";
 export type { CatalogEntry, EntryMethod, EntryOffer, EntryType } from "../catalog/entry.js";
-export { BAZAAR } from "../declaration.js";
+export { BAZAAR, outputSchemaOf } from "../declaration.js";
 export type {
   Catalog,
   CatalogFilter,

@@ -33,6 +33,7 @@ describe("stores of one database", () => {
             terms: ["weather", `w${at}`],
             facets: [808],
             vector: new Int8Array(100),
+            price: "~",
           };
         }),
       ),
@@ -40,6 +41,24 @@ describe("stores of one database", () => {
     expect(await Promise.all(stores.map((store) => store.count([808])))).toEqual([4, 4, 4, 4]);
     await Promise.all(stores.map((store) => store.close()));
   });
+});
+
+test("a table of the first version is read, and has the later columns then", async () => {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  await client.query(`
+    DROP TABLE IF EXISTS farebox_entries, farebox_facets, farebox_terms;
+    CREATE TABLE farebox_entries (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bytea NOT NULL UNIQUE, service text NOT NULL,
+      updated bigint NOT NULL, digest bytea NOT NULL, written xid8 NOT NULL, terms text NOT NULL, facets bigint[] NOT NULL,
+      vector bytea NOT NULL, texts tsvector NOT NULL
+    );
+    INSERT INTO farebox_entries (key, service, updated, digest, written, terms, facets, vector, texts)
+    VALUES ('', '{}', 7, '', pg_current_xact_id(), 'weather', '{1}', '', '');`);
+  await client.end();
+  const store = createPostgresCatalogStore({ url: server.url });
+  expect(await store.find([1], [])).toEqual([{ id: 1, service: "{}", updatedMs: 7, price: "~" }]);
+  await store.close();
 });
 
 test("calls reject while the database cannot be reached", async () => {

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { CatalogStore, StoredEntry, StoredVector } from "../store.js";
+import type { CatalogStore, StoredVector } from "../store.js";
+import { STORED, toEntry } from "./write.js";
 
 /** Runs a statement and returns its rows. */
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
@@ -31,10 +32,18 @@ const CHANGES = `
 /** Creates the calls. */
 export function createReader(run: RunQuery): Reader {
   return {
-    async list({ facets, limit, offset, after }) {
+    async list({ facets, limit, offset, after, afterPrice }) {
+      if (afterPrice !== undefined) {
+        const having = facets.map(
+          (_, at) => ` AND EXISTS (SELECT 1 FROM farebox_facets WHERE facet = $${at + 5} AND entry = id)`,
+        );
+        const sql = `SELECT ${STORED} FROM farebox_entries WHERE (price, id) > ($1, $2)${having.join("")}
+          ORDER BY price, id LIMIT $3 OFFSET $4`;
+        return (await run(sql, [afterPrice, after, limit, offset, ...facets])).map(toEntry);
+      }
       const page = `SELECT f.entry FROM farebox_facets f WHERE f.facet = $1${others(facets, 4)} AND f.entry > $2
         ORDER BY f.entry LIMIT $3 OFFSET $4`;
-      const sql = `SELECT id, service, updated FROM farebox_entries WHERE id IN (${page}) ORDER BY id`;
+      const sql = `SELECT ${STORED} FROM farebox_entries WHERE id IN (${page}) ORDER BY id`;
       const [first, ...more] = facets;
       return (await run(sql, [first, after, limit, offset, ...more])).map(toEntry);
     },
@@ -43,9 +52,14 @@ export function createReader(run: RunQuery): Reader {
       const [row] = (await run(sql, [...facets])) as readonly { entries: string }[];
       return Number(row?.entries ?? 0);
     },
-    async find(ids, facets) {
+    async countEach(facets) {
       const sql =
-        "SELECT id, service, updated FROM farebox_entries WHERE id = ANY($1::bigint[]) AND facets @> $2::bigint[]";
+        "SELECT facet, count(*) AS entries FROM farebox_facets WHERE facet = ANY($1::bigint[]) GROUP BY facet";
+      const rows = (await run(sql, [facets])) as readonly { facet: string; entries: string }[];
+      return new Map(rows.map(({ facet, entries }) => [Number(facet), Number(entries)]));
+    },
+    async find(ids, facets) {
+      const sql = `SELECT ${STORED} FROM farebox_entries WHERE id = ANY($1::bigint[]) AND facets @> $2::bigint[]`;
       return (await run(sql, [ids, facets])).map(toEntry);
     },
     async rank({ words, facets, limit }) {
@@ -87,11 +101,6 @@ function others(facets: readonly number[], taken: number): string {
         ` AND EXISTS (SELECT 1 FROM farebox_facets m WHERE m.facet = $${taken + at + 1} AND m.entry = f.entry)`,
     )
     .join("");
-}
-
-function toEntry(row: unknown): StoredEntry {
-  const { id, service, updated } = row as { id: string; service: string; updated: string };
-  return { id: Number(id), service, updatedMs: Number(updated) };
 }
 
 interface ChangedRow {

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import { type CatalogStore, digestOf, type EntryKey } from "../store.js";
+import { type CatalogStore, digestOf, type EntryChange, type EntryKey, type StoredEntry } from "../store.js";
 
 /** Creates missing tables. The lock lets two processes that start together take turns. */
 export const SCHEMA = `
@@ -23,6 +23,8 @@ CREATE TABLE IF NOT EXISTS farebox_entries (
   vector bytea NOT NULL,
   texts tsvector NOT NULL
 );
+ALTER TABLE farebox_entries ADD COLUMN IF NOT EXISTS price text COLLATE "C" NOT NULL DEFAULT '~';
+CREATE INDEX IF NOT EXISTS farebox_entries_price ON farebox_entries (price, id);
 CREATE INDEX IF NOT EXISTS farebox_entries_written ON farebox_entries (written, id);
 CREATE INDEX IF NOT EXISTS farebox_entries_texts ON farebox_entries USING gin (texts);
 CREATE TABLE IF NOT EXISTS farebox_facets (
@@ -39,10 +41,43 @@ const TEXTS = `
   setweight(to_tsvector('english', $1), 'A') || setweight(to_tsvector('english', $2), 'B') ||
   setweight(to_tsvector('english', $3), 'C') || setweight(to_tsvector('english', $4), 'D')`;
 
+type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
+
+/** The columns that every change writes. */
+const ALWAYS: Columns = { service: ({ service }) => service, updated: ({ updatedMs }) => updatedMs };
+
+/** The columns that are written when an indexed part has changed, besides the texts. */
+const INDEXED: Columns = {
+  ...ALWAYS,
+  digest: digestOf,
+  terms: ({ terms }) => terms.join(" "),
+  facets: ({ facets }) => facets,
+  vector: ({ vector }) => Buffer.from(vector),
+  price: ({ price }) => price,
+};
+
+/** The columns of a stored entry. */
+export const STORED = "id, service, updated, price";
+
+/** Reads the columns of a stored entry. */
+export function toEntry(row: unknown): StoredEntry {
+  const { id, service, updated, price } = row as { id: string; service: string; updated: string; price: string };
+  return { id: Number(id), service, updatedMs: Number(updated), price };
+}
+
+function valuesOf(columns: Columns, change: EntryChange): unknown[] {
+  return Object.values(columns).map((read) => read(change));
+}
+
+/** Assigns the columns to parameters from a number on. */
+function assign(columns: Columns, from: number): string {
+  return Object.keys(columns)
+    .map((name, at) => `${name} = $${from + at}`)
+    .join(", ");
+}
+
 interface EntryRow {
   readonly id: string;
-  readonly service: string;
-  readonly updated: string;
   readonly digest: Buffer;
   readonly terms: string;
   readonly facets: readonly string[];
@@ -56,24 +91,17 @@ export async function updateEntry(
 ): Promise<boolean> {
   const key = keyOf(entryKey);
   const found = await lock(client, key);
-  const change = decide(found && { id: Number(found.id), service: found.service, updatedMs: Number(found.updated) });
+  const change = decide(found && toEntry(found));
   if (change === undefined) return false;
-  const digest = digestOf(change);
-  const { service, updatedMs } = change;
-  if (found?.digest.equals(digest) === true) {
-    await client.query("UPDATE farebox_entries SET service = $1, updated = $2 WHERE id = $3", [
-      service,
-      updatedMs,
-      found.id,
-    ]);
+  if (found?.digest.equals(digestOf(change)) === true) {
+    await client.query(TOUCH, [found.id, ...valuesOf(ALWAYS, change)]);
     return true;
   }
   const { name, description, parameters, other } = change.texts;
-  const indexed = [service, updatedMs, digest, change.terms.join(" "), change.facets, Buffer.from(change.vector)];
   const { rows } = await client.query<{ id: string }>(found === undefined ? INSERT : REWRITE, [
     ...[name, description, parameters, other],
-    ...indexed,
     found?.id ?? key,
+    ...valuesOf(INDEXED, change),
   ]);
   await writeFacets(client, rows[0]?.id ?? "", found?.facets.map(Number) ?? [], change.facets);
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
@@ -90,18 +118,20 @@ export async function removeEntry(client: PoolClient, entryKey: EntryKey): Promi
   return true;
 }
 
+const NAMES = Object.keys(INDEXED);
 const INSERT = `
-  INSERT INTO farebox_entries (texts, service, updated, digest, terms, facets, vector, key, written)
-  VALUES (${TEXTS}, $5, $6, $7, $8, $9, $10, $11, pg_current_xact_id()) RETURNING id`;
+  INSERT INTO farebox_entries (texts, key, written, ${NAMES.join(", ")})
+  VALUES (${TEXTS}, $5, pg_current_xact_id(), ${NAMES.map((_, at) => `$${at + 6}`).join(", ")}) RETURNING id`;
 const REWRITE = `
-  UPDATE farebox_entries SET texts = ${TEXTS}, service = $5, updated = $6, digest = $7, terms = $8, facets = $9,
-    vector = $10, written = pg_current_xact_id() WHERE id = $11 RETURNING id`;
+  UPDATE farebox_entries SET texts = ${TEXTS}, written = pg_current_xact_id(), ${assign(INDEXED, 6)}
+  WHERE id = $5 RETURNING id`;
+const TOUCH = `UPDATE farebox_entries SET ${assign(ALWAYS, 2)} WHERE id = $1`;
 const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) AND entry = $2";
 
 /** Locks a key until the transaction ends, even if it has no row yet. */
 async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefined> {
   await client.query("SELECT pg_advisory_xact_lock($1)", [String(key.readBigInt64BE())]);
-  const sql = "SELECT id, service, updated, digest, terms, facets FROM farebox_entries WHERE key = $1";
+  const sql = `SELECT ${STORED}, digest, terms, facets FROM farebox_entries WHERE key = $1`;
   return (await client.query<EntryRow>(sql, [key])).rows[0];
 }
 

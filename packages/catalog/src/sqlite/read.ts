@@ -5,18 +5,22 @@
  */
 import type { Database } from "libsql";
 import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
-import { BLOCK } from "./write.js";
+import { BLOCK, STORED, toEntry } from "./write.js";
 
 /** The reading calls, synchronous. */
 export interface Reader {
   list(query: StoreQuery): readonly StoredEntry[];
   count(facets: readonly number[]): number;
+  countEach(facets: readonly number[]): ReadonlyMap<number, number>;
   find(ids: readonly number[], facets: readonly number[]): readonly StoredEntry[];
   rank(query: TextQuery): readonly RankedText[];
   countTerms(words: readonly string[]): ReadonlyMap<string, number>;
   similarTerms(word: string): readonly string[];
   changes(mark: string | undefined, limit: number): StoreChanges;
 }
+
+/** So many entries are sorted within milliseconds. */
+const FEW = 2_000;
 
 /** Weights of name, description, parameters and the rest. */
 const RANK = "bm25(texts, 6.0, 4.0, 1.5, 0.5)";
@@ -30,13 +34,30 @@ export function createReader(db: Database): Reader {
   );
   const blocks = db.prepare("SELECT block, entries FROM blocks WHERE facet = ? ORDER BY block");
   const total = db.prepare("SELECT coalesce(sum(entries), 0) AS entries FROM blocks WHERE facet = ?");
+  const each = db.prepare(
+    "SELECT facet, sum(entries) AS entries FROM blocks WHERE facet IN (SELECT value FROM json_each(?)) GROUP BY facet",
+  );
   const all = (sql: string, ...values: readonly unknown[]): readonly unknown[] => db.prepare(sql).all(...values);
+  const countOf = (facet: number): number => (total.get(facet) as { entries: number }).entries;
+
+  /** Few entries are sorted; among many the index of prices is followed until the page is full. */
+  function listByPrice({ facets, limit, offset, after, afterPrice }: StoreQuery): readonly StoredEntry[] {
+    const isFew = Math.min(...facets.map(countOf)) <= FEW;
+    const having = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)");
+    const [few, order] = isFew
+      ? [`id IN (SELECT entry FROM facets WHERE facet = ?${others(facets)})`, "+price, +id"]
+      : [`true${having.join("")}`, "price, id"];
+    const sql = `SELECT ${STORED} FROM entries WHERE ${few} AND (price, id) > (?, ?) ORDER BY ${order} LIMIT ? OFFSET ?`;
+    return all(sql, ...facets, afterPrice, after, limit, offset).map(toEntry);
+  }
 
   return {
-    list({ facets, limit, offset, after }) {
+    list(query) {
+      if (query.afterPrice !== undefined) return listByPrice(query);
+      const { facets, limit, offset, after } = query;
       const page = `SELECT facets.entry FROM facets WHERE facets.facet = ?${others(facets)} AND facets.entry > ?
         ORDER BY facets.entry LIMIT ? OFFSET ?`;
-      const sql = `SELECT id, service, updated FROM entries WHERE id IN (${page}) ORDER BY id`;
+      const sql = `SELECT ${STORED} FROM entries WHERE id IN (${page}) ORDER BY id`;
       const [only, ...more] = facets;
       const isByBlocks = only !== undefined && more.length === 0 && after === 0;
       const from = isByBlocks ? skipBlocks(blocks.all(only) as Block[], offset) : { after, offset };
@@ -44,13 +65,17 @@ export function createReader(db: Database): Reader {
     },
     count(facets) {
       const [only, ...more] = facets;
-      if (only !== undefined && more.length === 0) return (total.get(only) as { entries: number }).entries;
+      if (only !== undefined && more.length === 0) return countOf(only);
       const rows = all(`SELECT count(*) AS entries FROM facets WHERE facets.facet = ?${others(facets)}`, ...facets);
       return (rows[0] as { entries: number }).entries;
     },
+    countEach(facets) {
+      const rows = each.all(JSON.stringify(facets)) as readonly { facet: number; entries: number }[];
+      return new Map(rows.filter(({ entries }) => entries > 0).map(({ facet, entries }) => [facet, entries]));
+    },
     find(ids, facets) {
       const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)");
-      const sql = `SELECT id, service, updated FROM entries WHERE id IN (SELECT value FROM json_each(?))${filter.join("")}`;
+      const sql = `SELECT ${STORED} FROM entries WHERE id IN (SELECT value FROM json_each(?))${filter.join("")}`;
       return all(sql, JSON.stringify(ids), ...facets).map(toEntry);
     },
     rank({ words, facets, limit }) {
@@ -98,11 +123,6 @@ function others(facets: readonly number[]): string {
     .slice(1)
     .map(() => " AND EXISTS (SELECT 1 FROM facets AS more WHERE more.facet = ? AND more.entry = facets.entry)")
     .join("");
-}
-
-function toEntry(row: unknown): StoredEntry {
-  const { id, service, updated } = row as { id: number; service: string; updated: number };
-  return { id, service, updatedMs: updated };
 }
 
 interface ChangedRow {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "@farebox/core";
+import Database from "libsql";
 import { afterAll, describe, expect, test } from "vitest";
 import type { EntryChange } from "../store.js";
 import { describeStore } from "../store-conformance.fixture.js";
@@ -26,6 +27,7 @@ describe("a store in a file", () => {
     terms: ["weather"],
     facets: [1],
     vector: new Int8Array(100),
+    price: "~",
   };
 
   test("a file keeps its entries, and several stores share it", async () => {
@@ -41,6 +43,25 @@ describe("a store in a file", () => {
   });
 });
 
+test("a file of the first version is read, and has the later columns then", async () => {
+  const path = join(folder, "first.db");
+  const before = new Database(path);
+  before.exec(`
+    CREATE TABLE entries (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, resource TEXT NOT NULL, tool TEXT NOT NULL, service TEXT NOT NULL,
+      updated INTEGER NOT NULL, digest BLOB NOT NULL, revision INTEGER NOT NULL, terms TEXT NOT NULL, facets TEXT NOT NULL,
+      vector BLOB NOT NULL, UNIQUE (resource, tool)
+    );
+    INSERT INTO entries VALUES (1, 'https://a.example/', '', '{}', 7, x'00', 1, 'weather', '[1]', zeroblob(100));
+  `);
+  before.close();
+  for (const _ of ["first", "again"]) {
+    const store = createSqliteCatalogStore({ path });
+    expect(await store.find([1], [])).toEqual([{ id: 1, service: "{}", updatedMs: 7, price: "~" }]);
+    await store.close();
+  }
+});
+
 test("wrong options are refused", () => {
   expect(() => createSqliteCatalogStore({ path: "", file: "x" } as never)).toThrow(ConfigError);
 });
@@ -51,7 +72,15 @@ test("list finds every offset among thousands of entries, after some were remove
   const texts = { name: "", description: "a", parameters: "", other: "" };
   const write = (at: number, facets: readonly number[]) =>
     store.update({ resource: String(at), toolName: "" }, () => ({
-      ...{ service: String(at), updatedMs: 0, texts, terms: ["a"], facets, vector: new Int8Array(100) },
+      ...{
+        service: String(at),
+        updatedMs: 0,
+        texts,
+        terms: ["a"],
+        facets,
+        vector: new Int8Array(100),
+        price: String(9_999 - at),
+      },
     }));
   for (let at = 0; at < 2_500; at++) await write(at, at % 2 === 0 ? [all, even] : [all]);
   for (let at = 0; at < 1_100; at++) await store.remove({ resource: String(at), toolName: "" });
@@ -64,6 +93,8 @@ test("list finds every offset among thousands of entries, after some were remove
     [even, keptEven],
   ] as const) {
     expect(await store.count([facet])).toBe(names.length);
+    const byPrice = await store.list({ facets: [facet], limit: 5, offset: 9, after: 0, afterPrice: "" });
+    expect(byPrice.map(({ service }) => service)).toEqual(names.toReversed().slice(9, 14));
     for (const offset of [0, 1, 523, 524, 547, 548, names.length - 3, names.length - 1, names.length, 9_999]) {
       const page = await store.list({ facets: [facet], limit: 3, offset, after: 0 });
       expect(page.map(({ service }) => service)).toEqual(names.slice(offset, offset + 3));

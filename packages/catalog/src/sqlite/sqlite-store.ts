@@ -10,7 +10,7 @@ import { createIssues } from "@farebox/core/issues";
 import Database from "libsql";
 import type { CatalogStore } from "../store.js";
 import { createReader } from "./read.js";
-import { createWriter, SCHEMA } from "./write.js";
+import { createTables, createWriter } from "./write.js";
 
 /** Options of `createSqliteCatalogStore`. */
 export interface SqliteCatalogStoreOptions {
@@ -32,15 +32,16 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
 
   const db = new Database(path, { timeout: 5_000 });
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-  db.exec(SCHEMA);
+  createTables(db);
   const { update, remove } = createWriter(db);
-  const { list, count, find, rank, countTerms, similarTerms, changes } = createReader(db);
+  const { list, count, countEach, find, rank, countTerms, similarTerms, changes } = createReader(db);
   const whileOpen = createGuard();
   return Object.freeze({
     update: whileOpen.guard(update),
     remove: whileOpen.guard(remove),
     list: whileOpen.guard(list),
     count: whileOpen.guard(count),
+    countEach: whileOpen.guard(countEach),
     find: whileOpen.guard(find),
     rank: whileOpen.guard(rank),
     countTerms: whileOpen.guard(countTerms),

@@ -9,8 +9,7 @@ import { type CatalogStore, digestOf, type EntryChange, type EntryKey, type Stor
 /** Ids are counted in blocks of this size per facet, so that an offset is found without counting entries. */
 export const BLOCK = 1024;
 
-/** Creates missing tables. */
-export const SCHEMA: string = `
+const TABLES: string = `
 CREATE TABLE IF NOT EXISTS entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   resource TEXT NOT NULL,
@@ -52,6 +51,56 @@ CREATE TABLE IF NOT EXISTS terms (term TEXT PRIMARY KEY, entries INTEGER NOT NUL
 CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (term, tokenize = 'trigram');
 `;
 
+/** Columns that the first version of the table does not have. */
+const LATER_COLUMNS = { price: "TEXT NOT NULL DEFAULT '~'" };
+const LATER_INDEXES = "CREATE INDEX IF NOT EXISTS entries_price ON entries (price, id);";
+
+/** Creates missing tables, columns and indexes. */
+export function createTables(db: Database): void {
+  db.exec(TABLES);
+  inTransaction(db, () => {
+    const present = (db.prepare("PRAGMA table_info(entries)").all() as { name: string }[]).map(({ name }) => name);
+    for (const [name, type] of Object.entries(LATER_COLUMNS)) {
+      if (!present.includes(name)) db.exec(`ALTER TABLE entries ADD COLUMN ${name} ${type}`);
+    }
+    db.exec(LATER_INDEXES);
+  });
+}
+
+type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
+
+/** The columns that every change writes. */
+const ALWAYS: Columns = { service: ({ service }) => service, updated: ({ updatedMs }) => updatedMs };
+
+/** The columns that are written when an indexed part has changed. */
+const INDEXED: Columns = {
+  ...ALWAYS,
+  digest: digestOf,
+  terms: ({ terms }) => terms.join(" "),
+  facets: ({ facets }) => JSON.stringify(facets),
+  vector: ({ vector }) => Buffer.from(vector),
+  price: ({ price }) => price,
+};
+
+/** The columns of a stored entry. */
+export const STORED = "id, service, updated, price";
+
+/** Reads the columns of a stored entry. */
+export function toEntry(row: unknown): StoredEntry {
+  const { id, service, updated, price } = row as { id: number; service: string; updated: number; price: string };
+  return { id, service, updatedMs: updated, price };
+}
+
+function valuesOf(columns: Columns, change: EntryChange): readonly unknown[] {
+  return Object.values(columns).map((read) => read(change));
+}
+
+function assign(columns: Columns): string {
+  return Object.keys(columns)
+    .map((name) => `${name} = ?`)
+    .join(", ");
+}
+
 /** The writing calls, synchronous. */
 export interface Writer {
   update(key: EntryKey, decide: Parameters<CatalogStore["update"]>[1]): boolean;
@@ -60,8 +109,6 @@ export interface Writer {
 
 interface EntryRow {
   readonly id: number;
-  readonly service: string;
-  readonly updated: number;
   readonly digest: Uint8Array;
   readonly terms: string;
   readonly facets: string;
@@ -69,37 +116,31 @@ interface EntryRow {
 
 /** Prepares the statements. */
 export function createWriter(db: Database): Writer {
-  const select = db.prepare(
-    "SELECT id, service, updated, digest, terms, facets FROM entries WHERE resource = ? AND tool = ?",
-  );
+  const select = db.prepare(`SELECT ${STORED}, digest, terms, facets FROM entries WHERE resource = ? AND tool = ?`);
+  const names = Object.keys(INDEXED);
   const insert = db.prepare(
-    `INSERT INTO entries (resource, tool, service, updated, digest, revision, terms, facets, vector)
-     VALUES (?, ?, ?, ?, ?, ${REVISION}, ?, ?, ?)`,
+    `INSERT INTO entries (resource, tool, revision, ${names.join(", ")})
+     VALUES (?, ?, ${REVISION}, ${names.map(() => "?").join(", ")})`,
   );
-  const touch = db.prepare("UPDATE entries SET service = ?, updated = ? WHERE id = ?");
-  const rewrite = db.prepare(
-    `UPDATE entries SET service = ?, updated = ?, digest = ?, revision = ${REVISION}, terms = ?, facets = ?, vector = ?
-     WHERE id = ?`,
-  );
+  const touch = db.prepare(`UPDATE entries SET ${assign(ALWAYS)} WHERE id = ?`);
+  const rewrite = db.prepare(`UPDATE entries SET revision = ${REVISION}, ${assign(INDEXED)} WHERE id = ?`);
   const nextRevision = db.prepare("UPDATE revisions SET last = last + 1");
   const drop = db.prepare("DELETE FROM entries WHERE id = ?");
   const index = createIndex(db);
 
   function write(key: EntryKey, found: EntryRow | undefined, change: EntryChange): void {
-    const { service, updatedMs } = change;
-    const digest = digestOf(change);
-    if (found !== undefined && digest.equals(found.digest)) {
-      touch.run(service, updatedMs, found.id);
+    if (found !== undefined && digestOf(change).equals(found.digest)) {
+      touch.run(...valuesOf(ALWAYS, change), found.id);
       return;
     }
     nextRevision.run();
-    const indexed = [change.terms.join(" "), JSON.stringify(change.facets), Buffer.from(change.vector)];
+    const indexed = valuesOf(INDEXED, change);
     if (found === undefined) {
-      const { lastInsertRowid } = insert.run(key.resource, key.toolName, service, updatedMs, digest, ...indexed);
+      const { lastInsertRowid } = insert.run(key.resource, key.toolName, ...indexed);
       index.add(Number(lastInsertRowid), change);
       return;
     }
-    rewrite.run(service, updatedMs, digest, ...indexed, found.id);
+    rewrite.run(...indexed, found.id);
     index.remove(found);
     index.add(found.id, change);
   }
@@ -108,7 +149,7 @@ export function createWriter(db: Database): Writer {
     update: ({ resource, toolName }, decide) =>
       inTransaction(db, () => {
         const found = select.get(resource, toolName) as EntryRow | undefined;
-        const change = decide(found === undefined ? undefined : toStored(found));
+        const change = decide(found === undefined ? undefined : toEntry(found));
         if (change === undefined) return false;
         write({ resource, toolName }, found, change);
         return true;
@@ -125,10 +166,6 @@ export function createWriter(db: Database): Writer {
 }
 
 const REVISION = "(SELECT last FROM revisions)";
-
-function toStored({ id, service, updated }: EntryRow): StoredEntry {
-  return { id, service, updatedMs: updated };
-}
 
 /** Runs a transaction. The calls of SQLite are synchronous, so nothing else runs in between. */
 function inTransaction<T>(db: Database, work: () => T): T {

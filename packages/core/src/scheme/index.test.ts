@@ -17,6 +17,7 @@ test("the public surface is exactly this", () => {
       "createTransactionScheme",
       "expectSignature",
       "fieldsOf",
+      "formatAmount",
       "healthOf",
       "isSignedBy",
       "legible",

@@ -4,7 +4,14 @@
  * @module
  */
 export { legible } from "../events/logger.js";
-export { type ParsedAmount, type ParsedPrice, type PricingAsset, parseAtomic, parsePrice } from "../price/price.js";
+export {
+  formatAmount,
+  type ParsedAmount,
+  type ParsedPrice,
+  type PricingAsset,
+  parseAtomic,
+  parsePrice,
+} from "../price/price.js";
 export { isSignedBy, SIGNATURE_BYTES } from "./ed25519.js";
 export {
   createExactScheme,
