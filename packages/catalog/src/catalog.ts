@@ -15,13 +15,16 @@ import {
   type SearchPage,
   type SearchQuery,
 } from "@farebox/bazaar/facilitator";
+import type { Logger } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
+import { checkEmbedder, createEncoder, type Embedder } from "./embedder.js";
 import { facetsOfFilter, facetsOfService } from "./facets.js";
-import { MAX_RANKED, searchIds } from "./search.js";
+import { createMeaningKeeper } from "./meanings.js";
+import { type Ranking, rankEntries, type SearchSources } from "./search.js";
 import { mergeService, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
-import { textsOf } from "./texts.js";
-import { createIndexer, type Indexer } from "./vector-index.js";
+import { termsOf, textsOf } from "./texts.js";
+import { createIndexer, type Near } from "./vector-index.js";
 import { embedEntry, vocabulary } from "./word-vectors.js";
 
 /** Options of `createCatalog`. */
@@ -32,6 +35,13 @@ export interface CatalogOptions {
   readonly allowLocal?: boolean;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
+  /**
+   * Compares queries with entries by meaning, e.g. `sentenceEmbedder()` of `@farebox/catalog-embeddings`. The catalog closes it.
+   * Default: the words of both are compared, which finds less.
+   */
+  readonly embedder?: Embedder;
+  /** Receives a line when the embedder fails. Default: no log. */
+  readonly logger?: Logger;
 }
 
 /** A catalog in this process. */
@@ -48,31 +58,50 @@ export interface LocalCatalog extends Catalog {
  * @throws ConfigError with every issue at once.
  */
 export function createCatalog(options: CatalogOptions): LocalCatalog {
-  const { store, allowLocal = false, now = Date.now } = parseOptions(options);
-  const indexer = createIndexer(store);
+  const { store, allowLocal = false, now = Date.now, embedder, logger } = parseOptions(options);
+  const encoder = embedder && createEncoder(embedder, logger);
+  const indexer = createIndexer(store, encoder);
+  const keeper = encoder && createMeaningKeeper(store, indexer, encoder);
+  keeper?.refresh();
   const rules: RegistrationRules = Object.freeze({ allowLocal });
   return Object.freeze({
     rules,
-    register: (registration) => register(store, registration, now()),
+    async register(registration) {
+      const registered = await register(store, registration, now());
+      keeper?.refresh();
+      return registered;
+    },
     list: (query) => list(store, query),
-    search: (query) => search(store, indexer, query),
+    async search(query) {
+      const index = await indexer.current();
+      // Another process may have registered an entry and ended.
+      if (index.missing.size > 0) keeper?.refresh();
+      return search(query, { store, index, words: vocabulary(), encoder });
+    },
     countNetworks: (networks) => countNetworks(store, networks),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
-    close: () => store.close(),
+    async close() {
+      await keeper?.close();
+      await store.close();
+    },
   } satisfies LocalCatalog);
 }
 
 function parseOptions(options: CatalogOptions): CatalogOptions {
   const issues = createIssues();
-  if (issues.checkKeys("options", options, ["store", "allowLocal", "now"])) {
-    const { store, allowLocal, now } = options;
+  if (issues.checkKeys("options", options, ["store", "allowLocal", "now", "embedder", "logger"])) {
+    const { store, allowLocal, now, embedder, logger } = options;
     if (typeof store?.update !== "function")
       issues.add("options.store", "a store, e.g. createSqliteCatalogStore()", store);
     if (allowLocal !== undefined && typeof allowLocal !== "boolean") {
       issues.add("options.allowLocal", "true or false", allowLocal);
     }
     if (now !== undefined && typeof now !== "function") issues.add("options.now", "a function", now);
+    if (embedder !== undefined) checkEmbedder(embedder, issues);
+    if (logger !== undefined && typeof logger?.warn !== "function") {
+      issues.addText("options.logger", "an object with info, warn and error", "something else");
+    }
   }
   issues.throwIfAny();
   return options;
@@ -93,7 +122,7 @@ async function register(store: CatalogStore, registration: Registration, updated
 
 function changeFor(service: Service, updatedMs: number): EntryChange {
   const texts = textsOf(service);
-  const terms = [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
+  const terms = termsOf(texts);
   const facets = facetsOfService(service, [BAZAAR]);
   const vector = embedEntry(texts, vocabulary());
   return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector, price: priceOf(service) };
@@ -119,19 +148,29 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
   );
 }
 
-async function search(store: CatalogStore, indexer: Indexer, query: SearchQuery): Promise<SearchPage> {
-  const { query: text, limit, cursor, ...filter } = query;
+async function search(
+  { query, limit, cursor, ...filter }: SearchQuery,
+  sources: SearchSources,
+): Promise<SearchPage> {
   const facets = facetsOfFilter(filter);
-  const ranked = cursor === undefined ? undefined : readSearchCursor(cursor);
-  const ids = ranked ?? (await searchIds(text, facets, { store, index: await indexer.current(), words: vocabulary() }));
-  const shown = ids.slice(0, limit);
-  const rest = ids.slice(limit);
-  const found = new Map((await store.find(shown, facets)).map((entry) => [entry.id, entry]));
+  const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
+  const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
+  const shown = ranked.slice(0, limit);
+  const more = ranked.slice(limit);
+  const found = new Map((await sources.store.find(shown.map(({ id }) => id), facets)).map((entry) => [entry.id, entry]));
   return {
-    entries: shown.flatMap((id) => found.get(id) ?? []).map(readEntry),
-    isPartial: ranked === undefined && ids.length === MAX_RANKED,
-    ...(rest.length > 0 ? { cursor: writeSearchCursor(rest) } : {}),
+    entries: shown.flatMap(({ id, score }) => {
+      const entry = found.get(id);
+      return entry === undefined ? [] : { ...readEntry(entry), score: roundScore(score) };
+    }),
+    isPartial,
+    ...(more.length > 0 ? { cursor: writeSearchCursor(more) } : {}),
   };
+}
+
+/** Scores have three decimals. */
+function roundScore(score: number): number {
+  return Math.round(score * 1_000) / 1_000;
 }
 
 function readEntry(entry: StoredEntry): CatalogEntry {
@@ -141,7 +180,7 @@ function readEntry(entry: StoredEntry): CatalogEntry {
 // A cursor marks where the next page begins. Entries that are registered in the meantime do not shift it.
 
 const LIST = /^l\.([0-9a-z]{1,10})(?:\.(\d{3,99}|~))?$/;
-const SEARCH = /^s(?:\.[0-9a-z]{1,10}){1,200}$/;
+const SEARCH = /^s(?:\.[0-9a-z]{1,10}-[0-9a-z]{1,2}){1,200}$/;
 
 /** Where a page of the list begins. */
 type ListStart = Pick<StoreQuery, "offset" | "after" | "afterPrice">;
@@ -158,16 +197,14 @@ function readListCursor(text: string): ListStart | undefined {
   return { offset: 0, after: Number.parseInt(id, 36), ...(price === undefined ? {} : { afterPrice: price }) };
 }
 
-/** A cursor of a search holds the ids of the remaining entries, so that their ranking stays the same. */
-function writeSearchCursor(ids: readonly number[]): string {
-  return ["s", ...ids.map((id) => id.toString(36))].join(".");
+/** A cursor of a search holds the remaining entries with their scores, so that their ranking stays the same. */
+function writeSearchCursor(ranked: readonly Near[]): string {
+  return ["s", ...ranked.map(({ id, score }) => `${id.toString(36)}-${Math.round(score * 1_000).toString(36)}`)].join(".");
 }
 
 /** Reads a cursor of a search; `undefined` for every other text. */
-function readSearchCursor(text: string): readonly number[] | undefined {
+function readSearchCursor(text: string): Ranking | undefined {
   if (!SEARCH.test(text)) return undefined;
-  return text
-    .split(".")
-    .slice(1)
-    .map((id) => Number.parseInt(id, 36));
+  const ranked = text.split(".").slice(1).map((part) => part.split("-").map((digits) => Number.parseInt(digits, 36)));
+  return { ranked: ranked.map(([id = 0, score = 0]) => ({ id, score: Math.min(1, score / 1_000) })), isPartial: false };
 }

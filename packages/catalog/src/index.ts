@@ -4,6 +4,7 @@
  * @module
  */
 export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
+export type { Embedder } from "./embedder.js";
 export type {
   CatalogStore,
   EntryChange,
@@ -12,6 +13,7 @@ export type {
   RankedText,
   StoreChanges,
   StoredEntry,
+  StoredMeaning,
   StoredVector,
   StoreQuery,
   TextQuery,

@@ -5,17 +5,15 @@
  * @module
  */
 import type { Encoder } from "./embedder.js";
-import type { Service } from "./service.js";
+import { readService } from "./service.js";
 import type { CatalogStore } from "./store.js";
-import { sentenceOf } from "./texts.js";
+import { sentenceOf, termsOf, textsOf } from "./texts.js";
 import type { Indexer } from "./vector-index.js";
 
 /** The background work of one catalog. */
 export interface MeaningKeeper {
   /** Looks for entries without a vector. Never throws. */
   refresh(): void;
-  /** Resolves when no work is under way. */
-  idle(): Promise<void>;
   /** Ends the work, and the embedder. */
   close(): Promise<void>;
 }
@@ -23,7 +21,7 @@ export interface MeaningKeeper {
 /** Entries that are embedded at once: a query waits for them. */
 const BATCH = 8;
 const RETRY_MS = 10_000;
-/** An entry that fails this often alone is left to its words and text. */
+/** An entry that fails this often is left to its words and text. */
 const MAX_FAILURES = 3;
 
 /** Creates the background work. It keeps no process alive. */
@@ -35,20 +33,26 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
   let working: Promise<void> | undefined;
   let retry: NodeJS.Timeout | undefined;
 
-  async function work(): Promise<void> {
-    let hasFailed = false;
-    while (isStale && !isClosed && !hasFailed) {
+  /** Embeds what is missing; `false` when the embedder failed. */
+  async function work(): Promise<boolean> {
+    while (isStale && !isClosed) {
       isStale = false;
-      const { missing, giveUp } = await indexer.current();
-      for (let ids = take(missing); ids.length > 0 && !isClosed && !hasFailed; ids = take(missing)) {
-        if (!(await embed(ids, giveUp))) hasFailed = true;
-        await indexer.current();
+      const { missing, giveUp } = await indexer.fresh();
+      for (let ids = take(missing); ids.length > 0 && !isClosed; ids = take(missing)) {
+        const isEmbedded = await embed(ids, giveUp);
+        await indexer.fresh();
+        for (const id of ids) {
+          if (!missing.has(id)) failures.delete(id);
+          else if (isEmbedded || ids.length === 1) countFailure(id, giveUp);
+        }
+        size = isEmbedded ? BATCH : 1;
+        if (!isEmbedded) return false;
       }
     }
-    if (hasFailed && !isClosed) retry = setTimeout(refresh, RETRY_MS).unref();
+    return true;
   }
 
-  /** The entries that failed least come first, so that one does not hold up the others. */
+  /** Entries that never failed come first, so that one that fails does not hold up the others. */
   function take(missing: ReadonlySet<number>): readonly number[] {
     const ids: number[] = [];
     for (const id of missing) {
@@ -60,20 +64,15 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
 
   async function embed(ids: readonly number[], giveUp: (id: number) => void): Promise<boolean> {
     const found = await store.find(ids, []);
-    const gone = new Set(ids);
-    for (const { id } of found) gone.delete(id);
-    gone.forEach(giveUp);
+    const listed = new Set(found.map(({ id }) => id));
+    for (const id of ids) if (!listed.has(id)) giveUp(id);
     if (found.length === 0) return true;
-    const vectors = await encoder.encodeEntries(found.map(({ service }) => sentenceOf(JSON.parse(service) as Service)));
-    if (vectors === undefined) {
-      size = 1;
-      if (ids.length === 1) countFailure(ids[0] ?? 0, giveUp);
-      return false;
-    }
-    size = BATCH;
-    const meanings = found.map(({ id, service }, at) => ({ id, service, vector: vectors[at] ?? new Int8Array() }));
+    const services = found.map(readService);
+    const vectors = await encoder.encodeEntries(services.map(sentenceOf));
+    if (vectors === undefined) return false;
+    const terms = services.map((service) => termsOf(textsOf(service)));
+    const meanings = vectors.map((vector, at) => ({ id: found[at]?.id ?? 0, terms: terms[at] ?? [], vector }));
     await store.putMeanings(encoder.id, meanings);
-    for (const id of ids) failures.delete(id);
     return true;
   }
 
@@ -90,23 +89,22 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
     if (isClosed || working !== undefined) return;
     clearTimeout(retry);
     working = work()
-      .catch(() => {
-        // The store cannot be reached. Searches say so.
-        if (!isClosed) retry = setTimeout(refresh, RETRY_MS).unref();
-      })
-      .finally(() => {
+      // The store cannot be reached. Searches say so.
+      .catch(() => false)
+      .then((isDone) => {
         working = undefined;
+        if (isClosed) return;
+        if (!isDone) retry = setTimeout(refresh, RETRY_MS).unref();
+        else if (isStale) refresh();
       });
   }
 
   return {
     refresh,
-    idle: async () => working,
     async close() {
       isClosed = true;
       clearTimeout(retry);
       await encoder.close();
-      await working;
     },
   };
 }

@@ -14,6 +14,8 @@ import { QUANTUM, VECTOR_SIZE } from "./word-vectors.js";
 /** Returns the index in the current state of the store. */
 export interface Indexer {
   current(): Promise<VectorIndex>;
+  /** The same, with everything that was written before the call: {@link current} may join a reading that began earlier. */
+  fresh(): Promise<VectorIndex>;
 }
 
 const BATCH = 2_000;
@@ -38,14 +40,20 @@ export function createIndexer(store: CatalogStore, meanings: Meanings | undefine
     }
   }
 
+  async function current(): Promise<VectorIndex> {
+    // Concurrent searches wait for the same reading.
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    await reading;
+    return index;
+  }
+
   return {
-    async current() {
-      // Concurrent searches wait for the same reading.
-      reading ??= read().finally(() => {
-        reading = undefined;
-      });
-      await reading;
-      return index;
+    current,
+    async fresh() {
+      await reading?.catch(() => {});
+      return current();
     },
   };
 }
@@ -92,9 +100,9 @@ const TURN = 4_096;
 
 /** Creates an empty index. Without dimensions, only words are compared. */
 export function createVectorIndex(dimensions: number): VectorIndex {
-  const words = createRows(Int8Array, VECTOR_SIZE);
-  const meanings = createRows(Int8Array, dimensions);
-  const signs = createRows(Uint32Array, Math.ceil(dimensions / 32));
+  const words = createRows<Int8Array>(Int8Array, VECTOR_SIZE);
+  const meanings = createRows<Int8Array>(Int8Array, dimensions);
+  const signs = createRows<Uint32Array>(Uint32Array, Math.ceil(dimensions / 32));
   const isUnderstood: boolean[] = [];
   const missing = new Set<number>();
   const ids: number[] = [];

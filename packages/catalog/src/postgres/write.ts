@@ -34,7 +34,24 @@ CREATE TABLE IF NOT EXISTS farebox_facets (
 );
 CREATE TABLE IF NOT EXISTS farebox_terms (term text PRIMARY KEY, entries bigint NOT NULL);
 CREATE INDEX IF NOT EXISTS farebox_terms_alike ON farebox_terms USING gin (term gin_trgm_ops);
+CREATE TABLE IF NOT EXISTS farebox_meanings (
+  entry bigint NOT NULL REFERENCES farebox_entries (id) ON DELETE CASCADE,
+  embedder text NOT NULL,
+  vector bytea NOT NULL,
+  PRIMARY KEY (entry, embedder)
+);
 `;
+
+/** Stores vectors for entries that still have their terms. The rows are locked in order, so that two calls cannot deadlock. */
+export const PUT_MEANINGS = `
+  WITH current AS (
+    SELECT e.id, m.vector FROM unnest($2::bigint[], $3::text[], $4::bytea[]) AS m (id, terms, vector)
+    JOIN farebox_entries e ON e.id = m.id AND e.terms = m.terms ORDER BY e.id FOR UPDATE OF e
+  ), put AS (
+    INSERT INTO farebox_meanings (entry, embedder, vector) SELECT id, $1, vector FROM current
+    ON CONFLICT (entry, embedder) DO UPDATE SET vector = excluded.vector RETURNING entry
+  )
+  UPDATE farebox_entries SET written = pg_current_xact_id() WHERE id IN (SELECT entry FROM put)`;
 
 /** Weighted texts: name, description, parameters, other. */
 const TEXTS = `
@@ -103,6 +120,9 @@ export async function updateEntry(
     found?.id ?? key,
     ...valuesOf(INDEXED, change),
   ]);
+  if (found !== undefined && found.terms !== change.terms.join(" ")) {
+    await client.query("DELETE FROM farebox_meanings WHERE entry = $1", [found.id]);
+  }
   await writeFacets(client, rows[0]?.id ?? "", found?.facets.map(Number) ?? [], change.facets);
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
   return true;
