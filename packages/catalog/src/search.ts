@@ -29,7 +29,7 @@ export interface SearchSources {
 export interface Ranking {
   /** At most {@link MAX_RANKED}, with scores from 0 to 1. */
   readonly ranked: readonly Near[];
-  /** Whether more entries may match, or the embedder gave no vector. */
+  /** Whether more entries may match, or vectors of the embedder are missing. */
   readonly isPartial: boolean;
 }
 
@@ -48,7 +48,9 @@ const NAMES = 0.5;
 /** An entry with this share of the words of a query fits it, whatever it means. */
 const SHARED = 0.5;
 /** An entry with a lower score does not fit, where only words are compared. */
-const MIN_BY_WORDS = 0.3;
+const MIN_BY_WORDS = 0.2;
+/** Nor does one with less than this share of the best score. */
+const MIN_SHARE = 0.5;
 
 /** Ranks the entries that fit a query. */
 export async function rankEntries(
@@ -76,16 +78,20 @@ export async function rankEntries(
   const best = byText[0]?.score ?? 1;
   const textOf = new Map(byText.map(({ id, score }) => [id, (known * score) / best]));
   const weight = isMeant ? (hasNames ? NAMES : TEXT) : 1;
-  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
+  const minScore = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
   const ids = new Set([...textOf.keys(), ...byMeaning.map(({ id }) => id)]);
-  const fitting = [...ids]
-    .map((id) => ({ id, shared: textOf.get(id) ?? 0, similarity: index.similarityOf(vectors, id) }))
-    .map(({ id, shared, similarity }) => ({ id, shared, score: weight * shared + (1 - weight) * similarity }))
+  const scored = [...ids].map((id) => {
+    const shared = textOf.get(id) ?? 0;
+    const score = weight * shared + (1 - weight) * index.similarityOf(vectors, id);
+    return { id, shared, score: Math.min(1, Math.max(0, score)) };
+  });
+  const least = Math.max(minScore, MIN_SHARE * Math.max(0, ...scored.map(({ score }) => score)));
+  const fitting = scored
     .filter(({ shared, score }) => score >= least || shared >= SHARED)
-    .map(({ id, score }) => ({ id, score: Math.min(1, Math.max(0, score)) }))
     .sort((one, other) => other.score - one.score || one.id - other.id);
-  const isPartial = fitting.length >= MAX_RANKED || (encoder !== undefined && encoded === undefined);
-  return { ranked: fitting.slice(0, MAX_RANKED), isPartial };
+  const isUnread = encoder !== undefined && (encoded === undefined || index.missing.size > 0);
+  const isPartial = fitting.length >= MAX_RANKED || isUnread;
+  return { ranked: fitting.slice(0, MAX_RANKED).map(({ id, score }) => ({ id, score })), isPartial };
 }
 
 /** Most entries that one search ranks by text. More would delay other requests and improve little. */
