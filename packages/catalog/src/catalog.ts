@@ -148,16 +148,20 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
   );
 }
 
-async function search(
-  { query, limit, cursor, ...filter }: SearchQuery,
-  sources: SearchSources,
-): Promise<SearchPage> {
+async function search({ query, limit, cursor, ...filter }: SearchQuery, sources: SearchSources): Promise<SearchPage> {
   const facets = facetsOfFilter(filter);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
   const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
   const shown = ranked.slice(0, limit);
   const more = ranked.slice(limit);
-  const found = new Map((await sources.store.find(shown.map(({ id }) => id), facets)).map((entry) => [entry.id, entry]));
+  const found = new Map(
+    (
+      await sources.store.find(
+        shown.map(({ id }) => id),
+        facets,
+      )
+    ).map((entry) => [entry.id, entry]),
+  );
   return {
     entries: shown.flatMap(({ id, score }) => {
       const entry = found.get(id);
@@ -199,12 +203,17 @@ function readListCursor(text: string): ListStart | undefined {
 
 /** A cursor of a search holds the remaining entries with their scores, so that their ranking stays the same. */
 function writeSearchCursor(ranked: readonly Near[]): string {
-  return ["s", ...ranked.map(({ id, score }) => `${id.toString(36)}-${Math.round(score * 1_000).toString(36)}`)].join(".");
+  return ["s", ...ranked.map(({ id, score }) => `${id.toString(36)}-${Math.round(score * 1_000).toString(36)}`)].join(
+    ".",
+  );
 }
 
 /** Reads a cursor of a search; `undefined` for every other text. */
 function readSearchCursor(text: string): Ranking | undefined {
   if (!SEARCH.test(text)) return undefined;
-  const ranked = text.split(".").slice(1).map((part) => part.split("-").map((digits) => Number.parseInt(digits, 36)));
+  const ranked = text
+    .split(".")
+    .slice(1)
+    .map((part) => part.split("-").map((digits) => Number.parseInt(digits, 36)));
   return { ranked: ranked.map(([id = 0, score = 0]) => ({ id, score: Math.min(1, score / 1_000) })), isPartial: false };
 }

@@ -47,7 +47,10 @@ const MAX_REMEMBERED = 1_000;
 /** Adds an issue for each mistake in the option. */
 export function checkEmbedder(embedder: Embedder, issues: Issues): void {
   const path = "options.embedder";
-  if (!issues.checkKeys(path, embedder, ["name", "dimensions", "minScore", "embed", "close"])) return;
+  if (typeof embedder !== "object" || embedder === null) {
+    issues.add(path, "an object with name, dimensions and embed", embedder);
+    return;
+  }
   const { name, dimensions, minScore = 0, embed, close } = embedder;
   if (typeof name !== "string" || !/^[\x21-\x7e][\x20-\x7e]{0,79}$/.test(name)) {
     issues.add(`${path}.name`, "1 to 80 printable characters", name);

@@ -8,7 +8,7 @@ import type { Encoder } from "./embedder.js";
 import { readService } from "./service.js";
 import type { CatalogStore } from "./store.js";
 import { sentenceOf, termsOf, textsOf } from "./texts.js";
-import type { Indexer } from "./vector-index.js";
+import type { Indexer, VectorIndex } from "./vector-index.js";
 
 /** The background work of one catalog. */
 export interface MeaningKeeper {
@@ -35,21 +35,18 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
 
   /** Embeds what is missing; `false` when the embedder failed. */
   async function work(): Promise<boolean> {
-    while (isStale && !isClosed) {
+    let isEmbedded = true;
+    while (isStale && isEmbedded && !isClosed) {
       isStale = false;
-      const { missing, giveUp } = await indexer.fresh();
-      for (let ids = take(missing); ids.length > 0 && !isClosed; ids = take(missing)) {
-        const isEmbedded = await embed(ids, giveUp);
-        await indexer.fresh();
-        for (const id of ids) {
-          if (!missing.has(id)) failures.delete(id);
-          else if (isEmbedded || ids.length === 1) countFailure(id, giveUp);
-        }
+      const index = await indexer.fresh();
+      for (let ids = take(index.missing); ids.length > 0 && isEmbedded && !isClosed; ids = take(index.missing)) {
+        isEmbedded = await embed(ids, index);
         size = isEmbedded ? BATCH : 1;
-        if (!isEmbedded) return false;
+        await indexer.fresh();
+        if (isEmbedded || ids.length === 1) for (const id of ids) count(id, index);
       }
     }
-    return true;
+    return isEmbedded;
   }
 
   /** Entries that never failed come first, so that one that fails does not hold up the others. */
@@ -62,10 +59,10 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
     return ids.length > 0 ? ids : [...missing].slice(0, 1);
   }
 
-  async function embed(ids: readonly number[], giveUp: (id: number) => void): Promise<boolean> {
+  async function embed(ids: readonly number[], index: VectorIndex): Promise<boolean> {
     const found = await store.find(ids, []);
     const listed = new Set(found.map(({ id }) => id));
-    for (const id of ids) if (!listed.has(id)) giveUp(id);
+    for (const id of ids) if (!listed.has(id)) index.giveUp(id);
     if (found.length === 0) return true;
     const services = found.map(readService);
     const vectors = await encoder.encodeEntries(services.map(sentenceOf));
@@ -76,12 +73,12 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
     return true;
   }
 
-  function countFailure(id: number, giveUp: (id: number) => void): void {
+  function count(id: number, index: VectorIndex): void {
     const count = (failures.get(id) ?? 0) + 1;
-    failures.set(id, count);
-    if (count < MAX_FAILURES) return;
-    failures.delete(id);
-    giveUp(id);
+    const isLast = count >= MAX_FAILURES || !index.missing.has(id);
+    if (isLast) failures.delete(id);
+    else failures.set(id, count);
+    if (isLast) index.giveUp(id);
   }
 
   function refresh(): void {

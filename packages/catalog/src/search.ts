@@ -53,11 +53,7 @@ const MIN_BY_WORDS = 0.2;
 const MIN_SHARE = 0.5;
 
 /** Ranks the entries that fit a query. */
-export async function rankEntries(
-  query: string,
-  facets: readonly number[],
-  sources: SearchSources,
-): Promise<Ranking> {
+export async function rankEntries(query: string, facets: readonly number[], sources: SearchSources): Promise<Ranking> {
   const { store, index, encoder } = sources;
   const text = query.slice(0, MAX_QUERY);
   const asked = [...new Set(wordsOf(text))].slice(0, MAX_QUERY_WORDS);

@@ -19,11 +19,7 @@ const SIMILAR = 0.42;
 const MAX_CORRECTIONS = 2;
 
 /** Reads words. For a typing error, terms of the catalog with a similar spelling come first. */
-export async function readWords(
-  asked: readonly string[],
-  store: CatalogStore,
-  words: Vocabulary,
-): Promise<ReadWords> {
+export async function readWords(asked: readonly string[], store: CatalogStore, words: Vocabulary): Promise<ReadWords> {
   const unknown = asked.filter((word) => word.length > 3 && words.vectorOf(word) === undefined);
   const listed = unknown.length === 0 ? new Map<string, number>() : await store.countTerms(unknown);
   const meanings = await Promise.all(

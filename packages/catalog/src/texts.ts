@@ -72,10 +72,7 @@ function parametersIn(method: ServiceMethod): readonly string[] {
 /** The schemas of the input. */
 function schemasIn({ info, schema }: ServiceMethod): readonly unknown[] {
   const declared = fieldOf(fieldOf(fieldOf(schema, "properties"), "input"), "properties");
-  return [
-    ...["queryParams", "body", "pathParams"].map((name) => fieldOf(declared, name)),
-    info.input["inputSchema"],
-  ];
+  return [...["queryParams", "body", "pathParams"].map((name) => fieldOf(declared, name)), info.input["inputSchema"]];
 }
 
 function outputsIn({ info, schema }: ServiceMethod): readonly string[] {

@@ -109,7 +109,11 @@ export const QUERIES: readonly (readonly [query: string, expected: string])[] = 
 ];
 
 /** Weights, limits and means were chosen with these. */
-export const CHOSEN_WITH: readonly (readonly [query: string, expected: string])[] = QUERIES.filter((_, at) => at % 2 === 0);
+export const CHOSEN_WITH: readonly (readonly [query: string, expected: string])[] = QUERIES.filter(
+  (_, at) => at % 2 === 0,
+);
 
 /** These were only reported on. */
-export const REPORTED_ON: readonly (readonly [query: string, expected: string])[] = QUERIES.filter((_, at) => at % 2 === 1);
+export const REPORTED_ON: readonly (readonly [query: string, expected: string])[] = QUERIES.filter(
+  (_, at) => at % 2 === 1,
+);

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS farebox_facets (
 CREATE TABLE IF NOT EXISTS farebox_terms (term text PRIMARY KEY, entries bigint NOT NULL);
 CREATE INDEX IF NOT EXISTS farebox_terms_alike ON farebox_terms USING gin (term gin_trgm_ops);
 CREATE TABLE IF NOT EXISTS farebox_meanings (
-  entry bigint NOT NULL REFERENCES farebox_entries (id) ON DELETE CASCADE,
+  entry bigint NOT NULL,
   embedder text NOT NULL,
   vector bytea NOT NULL,
   PRIMARY KEY (entry, embedder)
@@ -121,7 +121,7 @@ export async function updateEntry(
     ...valuesOf(INDEXED, change),
   ]);
   if (found !== undefined && found.terms !== change.terms.join(" ")) {
-    await client.query("DELETE FROM farebox_meanings WHERE entry = $1", [found.id]);
+    await client.query(DROP_MEANINGS, [found.id]);
   }
   await writeFacets(client, rows[0]?.id ?? "", found?.facets.map(Number) ?? [], change.facets);
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
@@ -133,6 +133,7 @@ export async function removeEntry(client: PoolClient, entryKey: EntryKey): Promi
   const found = await lock(client, keyOf(entryKey));
   if (found === undefined) return false;
   await client.query("DELETE FROM farebox_entries WHERE id = $1", [found.id]);
+  await client.query(DROP_MEANINGS, [found.id]);
   await client.query(DROP_FACETS, [found.facets, found.id]);
   await countTerms(client, found.terms.split(" "), []);
   return true;
@@ -146,6 +147,7 @@ const REWRITE = `
   UPDATE farebox_entries SET texts = ${TEXTS}, written = pg_current_xact_id(), ${assign(INDEXED, 6)}
   WHERE id = $5 RETURNING id`;
 const TOUCH = `UPDATE farebox_entries SET ${assign(ALWAYS, 2)} WHERE id = $1`;
+const DROP_MEANINGS = "DELETE FROM farebox_meanings WHERE entry = $1";
 const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) AND entry = $2";
 
 /** Locks a key until the transaction ends, even if it has no row yet. */
