@@ -20,7 +20,7 @@ const MAX_WAITING = 64;
 
 interface Waiting {
   resolve(vectors: readonly Float32Array[]): void;
-  reject(error: StateError): void;
+  reject(error: Error): void;
 }
 
 /**
@@ -34,11 +34,13 @@ export function sentenceEmbedder(): Embedder {
   let worker: Worker | undefined = start();
 
   function start(): Worker {
-    const started = new Worker(new URL("./worker.js", import.meta.url));
-    const end = (): void => {
+    // The arguments of this process may be none for a thread, such as `--input-type`.
+    const started = new Worker(new URL("./worker.js", import.meta.url), { execArgv: [] });
+    const end = (cause: unknown): void => {
       if (worker !== started) return;
       worker = undefined;
-      for (const { reject } of waiting.values()) reject(new StateError("the thread of the encoder has ended"));
+      const error = new StateError("the thread of the encoder has ended", { cause });
+      for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     };
     started.on("message", ({ id, numbers, error }: Done) => {
