@@ -43,6 +43,10 @@ const receiptOf = ({ _meta }: CallToolResult) => _meta?.["x402/payment-response"
 const { tools } = await client.listTools();
 assert.match(tools.find(({ name }) => name === "get_weather")?.description ?? "", /Price: 0.001 USDC/);
 
+// So it is in the documents.
+const text = await (await fetch(new URL("/llms.txt", url))).text();
+assert.match(text, /`get_weather` on `https:\/\/api\.example\.com\/mcp`.*Costs 0\.001 USDC/);
+
 // A free tool needs no payment.
 assert.deepEqual((await call("ping", {})).content, [{ type: "text", text: "pong" }]);
 

@@ -1,5 +1,6 @@
 /**
- * An MCP server with one tool at a fixed price, one at a price that depends on its arguments, and one free tool.
+ * An MCP server with one tool at a fixed price, one at a price that depends on its arguments, and one free tool; and the
+ * documents that name the paid ones.
  *
  * @module
  */
@@ -17,7 +18,7 @@ export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 /** Creates the app. */
 export function createApp(facilitator: PaymentsOptions["facilitator"]): Express {
   const payments = createPayments({ facilitator, networks: ["eip155:84532"], payTo: { "eip155:*": PAY_TO } });
-  const tools = createPaidTools(payments);
+  const tools = createPaidTools(payments, { serverUrl: "https://api.example.com/mcp" });
   tools.tool(
     "get_weather",
     {
@@ -37,6 +38,7 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
       price: ({ text }) => `$0.00${countWords(text)}` as "$0.001",
       description: "Counts one to nine words.",
       inputSchema: { text: z.string().refine((text) => /^[1-9]$/.test(String(countWords(text)))) },
+      example: { text: "one two three" },
     },
     ({ text }) => {
       // An error result is not charged.
@@ -46,6 +48,8 @@ export function createApp(facilitator: PaymentsOptions["facilitator"]): Express 
   );
 
   const app = express();
+  app.get("/llms.txt", payments.llmsTxt({ title: "Weather" }));
+  app.get("/.well-known/x402", payments.wellKnown());
   app.post("/mcp", express.json(), async (req, res) => {
     const server = new McpServer({ name: "weather", version: "1.0.0" });
     server.registerTool("ping", { description: "Free." }, () => ({ content: [{ type: "text", text: "pong" }] }));

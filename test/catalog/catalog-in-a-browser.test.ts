@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Registration } from "@farebox/bazaar/facilitator";
 import { createCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import { catalogPage } from "@farebox/facilitator";
@@ -18,6 +19,29 @@ if (executablePath === undefined) {
   );
 }
 
+/** Words without a place to break, in every part of an entry. */
+const WORD = "x".repeat(300);
+const LONG: Registration = {
+  type: "http",
+  resource: `https://api.example.com/${WORD}/:${WORD}`,
+  routeTemplate: `/${WORD}/:${WORD}`,
+  toolName: "",
+  info: { input: { type: "http", method: "POST", queryParams: { [WORD]: WORD }, body: { [WORD]: WORD } } },
+  schema: {},
+  description: WORD,
+  serviceName: WORD,
+  tags: [WORD],
+  offer: {
+    scheme: "exact",
+    network: "eip155:31337",
+    asset: WORD,
+    payTo: "0x1",
+    amount: "9".repeat(78),
+    maxTimeoutSeconds: 60,
+    extra: {},
+  },
+};
+
 describe.skipIf(executablePath === undefined)("in a browser", () => {
   const catalog = createCatalog({ store: createSqliteCatalogStore() });
   const server = createServer(express().get("/", catalogPage(catalog)));
@@ -26,6 +50,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
   const complaints: string[] = [];
 
   beforeAll(async () => {
+    await catalog.register(LONG);
     await listSamples(catalog);
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
@@ -46,6 +71,14 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
   });
 
+  test.each([390, 1_280])("nothing is wider than a window of %i pixels, with every detail open", async (width) => {
+    const narrow = await browser.newPage({ viewport: { width, height: 800 } });
+    await narrow.goto(page.url());
+    await narrow.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
+    expect(await narrow.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    await narrow.close();
+  });
+
   test("a visitor searches and reaches the results with the keyboard", async () => {
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the services");
@@ -62,6 +95,16 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     await details.locator("summary").focus();
     await page.keyboard.press("Enter");
     expect(await details.getAttribute("open")).toBe("");
+  });
+
+  test("a network and an order can be selected", async () => {
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await page.getByLabel("Network").selectOption({ label: "Base Sepolia (72)" });
+    await page.getByLabel("Order").selectOption("price");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.waitForURL(/network=eip155%3A84532.*sort=price/);
+    expect(await page.getByRole("status").textContent()).toBe("72 services.");
+    expect(await page.getByLabel("Order").inputValue()).toBe("price");
   });
 
   test("the kind can be selected, and every field has an accessible name", async () => {

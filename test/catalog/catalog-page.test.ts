@@ -54,14 +54,14 @@ describe.each([
   ["Express 5", express],
   ["Express 4", require("express4") as typeof express],
 ])("on %s", (_name, make) => {
-  test("the page shows every service with its price in atomic units", async () => {
+  test("the page shows every service with its price", async () => {
     const response = await fetch(await open(catalog, make));
     const page = await response.text();
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(page).toContain("3 services.");
     expect(page).toContain("The weather of a city, now");
-    expect(page).toContain("1000 atomic units of");
+    expect(page).toContain("$0.001 USDC on Base Sepolia");
   });
 
   test("the page searches, and filters by kind and network", async () => {
@@ -70,6 +70,87 @@ describe.each([
     expect(await pageOf("?query=is+it+raining+in+a+town")).toContain("https://api.example.com/weather");
     expect(await pageOf("?type=mcp")).toContain("One service.");
     expect(await pageOf("?network=eip155:1")).toContain("No service matches.");
+  });
+});
+
+describe("an entry on the page", () => {
+  const priced = createCatalog({ store: createSqliteCatalogStore() });
+  const terms = service("").offer;
+  const note = (method: string, amount: string, more: object = {}): Registration => {
+    const info = { input: { type: "http" as const, method, pathParams: { id: "it's 7" } } };
+    const description = `${method}s a note`;
+    return service("notes/:id", {
+      info,
+      routeTemplate: "/notes/:id",
+      description,
+      offer: { ...terms, amount, ...more },
+    });
+  };
+  const tool = (resource: string, toolName: string): Registration => {
+    const input = { type: "mcp" as const, toolName, inputSchema: {}, transport: "sse" as const, example: { a: 1 } };
+    const coin = { network: "eip155:8453", asset: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", amount: "2500000" };
+    return service("", { type: "mcp", resource, toolName, info: { input }, offer: { ...terms, ...coin } });
+  };
+  beforeAll(async () => {
+    await priced.register(note("GET", "1000"));
+    await priced.register(note("POST", "50000", { scheme: "upto" }));
+    const foreign = { network: "eip155:31337", asset: "0x1111111111111111111111111111111111111111", amount: "7" };
+    await priced.register(service("foreign", { offer: { ...terms, ...foreign, extra: { name: "USDC" } } }));
+    await priced.register(tool("https://tools.example.com/sse", "get_weather"));
+    await priced.register(tool("mcp://tool/add", "add"));
+  });
+  afterAll(() => priced.close());
+  const articles = async (query = ""): Promise<readonly string[]> => {
+    const page = await (await fetch((await open(priced)) + query)).text();
+    return page.split("<article>").slice(1);
+  };
+
+  test("each method has its price, its description and a line for curl with the example values", async () => {
+    const [notes = ""] = await articles();
+    expect(notes).toMatch(/GET<[^$]*\$0\.001 USDC on Base Sepolia/);
+    expect(notes).toMatch(/POST<[^$]*up to \$0\.05 USDC on Base Sepolia/);
+    expect(notes).toContain("POSTs a note");
+    expect(notes).toContain("curl -gi &#39;https://api.example.com/notes/it&#39;\\&#39;&#39;s%207&#39;");
+    expect(notes.match(/<a href="https:\/\/api\.example\.com\/notes\/it&#39;s%207"/g)).toHaveLength(1);
+    expect(notes).toContain("Not confirmed by the owner");
+  });
+
+  test("an unknown token is shown in atomic units by its address, and not by the name that the seller gives it", async () => {
+    const [, foreign = ""] = await articles();
+    expect(foreign).toMatch(
+      /7 atomic units of [^,]*0x1111111111111111111111111111111111111111[^,]* on [^,]*eip155:31337/,
+    );
+    expect(foreign).not.toContain("USDC");
+  });
+
+  test("a tool says how to connect, or that the seller does not say where it is", async () => {
+    const [, , weather = "", add = ""] = await articles();
+    expect(weather).toContain("over sse");
+    expect(weather).toContain("&quot;url&quot;: &quot;https://tools.example.com/sse&quot;");
+    expect(weather).toContain("$2.5 USDC on Base");
+    expect(add).toContain("The seller does not say where the server of this tool is.");
+  });
+
+  test("the page sorts and filters by price, also what a search finds", async () => {
+    const names = async (query: string) =>
+      (await articles(query)).map((article) => /<h2><bdi>(?:https:\/\/[^/]+\/)?([^<]*)/.exec(article)?.[1]);
+    const byPrice = await names("?sort=price");
+    expect([byPrice[0], byPrice.at(-1)]).toEqual(["notes/:id", "foreign"]);
+    expect(byPrice.slice(1, 3).sort()).toEqual(["add", "get_weather"]);
+    expect(await names("?maxPrice=0.001")).toEqual(["notes/:id"]);
+    expect(await names("?maxPrice=10&network=eip155:8453")).toEqual(["get_weather", "add"]);
+    expect(await names("?verified=true")).toEqual([]);
+    const found = await names("?query=weather&sort=price");
+    expect([found[0], found.at(-1)]).toEqual(["notes/:id", "foreign"]);
+  });
+
+  test("networks are chosen by name, with the number of their services", async () => {
+    const page = await (await fetch(`${await open(priced)}?network=eip155:8453`)).text();
+    expect(page).toContain('<option value="eip155:8453" selected>Base (2)</option>');
+    expect(page).toContain('<option value="eip155:84532">Base Sepolia (1)</option>');
+    expect(page).not.toContain("Celo");
+    const all = await (await fetch(await open(priced))).text();
+    expect(all).toContain('<option value="eip155:31337">eip155:31337 (1)</option>');
   });
 });
 
@@ -100,6 +181,10 @@ test.each([
   ["?type=ftp", "The kind must be http or mcp."],
   ["?cursor=nonsense", "There is no such page."],
   ["?query=x&cursor=l.1", "There is no such page."],
+  ["?maxPrice=3", "The price must be one of 0.001, 0.01, 0.1, 1, 10."],
+  ["?verified=yes", "The owner must be true or false."],
+  ["?sort=name", "The order must be price."],
+  [`?network=${"a".repeat(101)}`, "The network must not be longer than 100 characters."],
   [`?query=${"a".repeat(1_001)}`, "The search text must not be longer than 1000 characters."],
 ])("the page refuses %s with 400", async (query, problem) => {
   const response = await fetch((await open(catalog)) + query);
@@ -125,7 +210,10 @@ test("the page says that the catalog cannot be read, without the reason", async 
 test("any query gets a page without markup of the visitor", async () => {
   const url = await open(catalog);
   const text = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom(HOSTILE, "\u0000", "\ud800", "%", "l.1", "s.1"));
-  const queries = fc.record({ query: text, type: text, network: text, cursor: text }, { requiredKeys: [] });
+  const queries = fc.record(
+    { query: text, type: text, network: text, cursor: text, maxPrice: text, sort: text },
+    { requiredKeys: [] },
+  );
   const seed = Date.now() % 2 ** 31;
   console.log(`seed ${seed}`);
   await fc.assert(

@@ -85,10 +85,16 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
     network,
     extra: {},
     signers: [],
-    verify: async () => ({ isValid: true, payer: "0xbb" }),
-    settle: async () => ({ success: true, payer: "0xbb", transaction: "0xcc", network }),
+    verify: async (request) => ({ isValid: true, payer: payerOf(request) }),
+    settle: async (request) => ({ success: true, payer: payerOf(request), transaction: "0xcc", network }),
     health: async () => ({ ok: true }),
   };
+}
+
+/** The payer of a signed payment; any other one for the payments of {@link paymentFor}. */
+function payerOf({ paymentPayload }: FacilitatorRequest): string {
+  const { authorization } = paymentPayload.payload as { readonly authorization?: { readonly from: string } };
+  return authorization?.from ?? "0xbb";
 }
 
 export const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";

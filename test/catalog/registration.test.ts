@@ -176,8 +176,9 @@ describe("an entry", () => {
     const post = { info: { input: { type: "http", method: "POST" } }, schema: {} };
     const solana = { network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", payTo: "So1", asset: "Usdc1" };
     await shop.list({}, { bazaar: post, terms: solana, description: "Sends weather" });
+    const { info: declared } = declare() as { info: object };
     const [entry] = await entriesOf(shop);
-    expect(entry?.description).toBe("Weather for a city");
+    expect(entry).toMatchObject({ description: "Weather for a city", method: "GET", discoveryInfo: declared });
     expect(entry?.methods?.map(({ method, accepts }) => [method, accepts[0]?.payTo])).toEqual([
       ["GET", PAYEE],
       ["POST", "So1"],
@@ -231,6 +232,29 @@ describe("an entry", () => {
       accepts: [{ amount: "5" }, { amount: "1000" }],
     });
     expect(entry?.methods?.map(({ method }) => method)).toEqual(["GET", "POST"]);
+  });
+
+  test("an entry that its owner confirmed says so and when, also after further payments, and can be filtered", async () => {
+    const store = createSqliteCatalogStore();
+    const shop = await library({ store });
+    await shop.list({}, { url: "https://a.example/other" });
+    const key = { resource: "https://api.example.com/weather", toolName: "" };
+    await store.update(key, (found) => {
+      const stored = { ...JSON.parse(found?.service ?? ""), verifiedMs: Date.parse("2026-01-31T12:00:00.007Z") };
+      const texts = { name: "", description: "", parameters: "", other: "" };
+      const change = { texts, terms: [], facets: [], vector: new Int8Array(100), price: "~", updatedMs: 0 };
+      return { ...change, service: JSON.stringify(stored) };
+    });
+    await shop.list({});
+    const found = (await shop.get("/discovery/resources?verified=true")).json["items"];
+    expect(found).toMatchObject([{ resource: key.resource, verified: true, verifiedAt: "2026-01-31T12:00:00.007Z" }]);
+    const others = (await shop.get("/discovery/search?query=weather&verified=false")).json[
+      "resources"
+    ] as CatalogEntry[];
+    expect(others.map(({ resource }) => resource)).toEqual(["https://a.example/other"]);
+    const page = await (await fetch(`${shop.url}/?verified=true`)).text();
+    expect(page).toContain("Confirmed by the owner of the URL on <time");
+    expect(page).not.toContain("Not confirmed");
   });
 
   test("a long declaration is not repeated in each of many offers", async () => {

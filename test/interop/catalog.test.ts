@@ -4,6 +4,7 @@
  * @module
  */
 import { affordable, createDiscoveryClient } from "@farebox/bazaar";
+import { paymentMiddleware } from "@farebox/express";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme as ServerScheme } from "@x402/evm/exact/server";
 import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
@@ -12,7 +13,7 @@ import express from "express";
 import { generatePrivateKey } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ASSET, declare, type Library, openLibrary, PAYEE } from "../catalog/library.js";
-import { fetchClient } from "./peers.js";
+import { fetchClient, payingFetch } from "./peers.js";
 import { listen, type Running } from "./servers.js";
 
 let library: Library;
@@ -117,6 +118,46 @@ describe("the reference's discovery client", () => {
     const next = await bazaar.search({ query: "say it in another language", limit: 1, cursor: cursor ?? "" });
     expect(next.resources[0]?.resource).not.toBe(`${seller.url}/translate`);
     await expect(bazaar.listResources({ limit: 1_000 })).rejects.toThrow(/400/);
+  });
+});
+
+describe("our seller of one path with six methods", () => {
+  test("the reference's clients buy every method, and its discovery client reads them in list and search", async () => {
+    const payTo = "0x4444444444444444444444444444444444444444";
+    const outputSchema = { type: "object", properties: { text: { type: "string" } } };
+    const prices = { HEAD: "$0.006", DELETE: "$0.005", POST: "$0.002", GET: "$0.001", PATCH: "$0.004", PUT: "$0.003" };
+    const routes = Object.entries(prices).map(([method, price]) => {
+      const accepts = { price: price as `$${number}`, network: "eip155:84532", payTo } as const;
+      const bazaar = { outputSchema, output: { example: { text: "hi" } } };
+      return [
+        `${method} /notes/:id`,
+        { accepts, description: `${method} a note of the archive`, extensions: { bazaar } },
+      ];
+    });
+    const app = express().use(paymentMiddleware(Object.fromEntries(routes), { facilitator: library.url }));
+    const notes = await listen(app.all("/notes/:id", express.json(), (_req, res) => void res.json({ text: "hi" })));
+    const pay = payingFetch(generatePrivateKey());
+    for (const method of Object.keys(prices)) {
+      expect((await pay(`${notes.url}/notes/7`, { method })).status).toBe(200);
+    }
+    await notes.close();
+
+    const { bazaar } = withBazaar(new HTTPFacilitatorClient({ url: library.url })).extensions;
+    const { items } = await bazaar.listResources({ payTo });
+    const { resources } = await bazaar.search({ query: "a note of the archive", limit: 1 });
+    expect(items).toHaveLength(1);
+    expect(resources).toEqual(items);
+    const [entry] = items;
+    expect(entry).toMatchObject({ resource: `${notes.url}/notes/:id`, type: "http", method: "GET" });
+    expect(entry?.accepts.map(({ amount }) => amount)).toEqual(["1000", "2000", "3000", "4000", "5000", "6000"]);
+    const input = expect.objectContaining({ method: "POST", pathParams: { id: "7" } });
+    const output = { ...outputSchema, example: { text: "hi" } };
+    expect(entry?.accepts[1]).toMatchObject({ maxAmountRequired: "2000", outputSchema: { input, output } });
+    const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"].map((method) => ({
+      method,
+      description: `${method} a note of the archive`,
+    }));
+    expect(entry).toMatchObject({ methods });
   });
 });
 

@@ -83,9 +83,14 @@ export interface Got {
 /** A client that pays by itself. */
 export type Client = (privateKey: Hex, url: string, post?: unknown) => Promise<Got>;
 
+/** `fetch` that pays, for any method. */
+export function payingFetch(privateKey: Hex): typeof fetch {
+  return wrapFetchWithPaymentFromConfig(fetch, { schemes: [registration(privateKey)] });
+}
+
 /** `@x402/fetch`. */
 export const fetchClient: Client = async (privateKey, url, post) => {
-  const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [registration(privateKey)] });
+  const pay = payingFetch(privateKey);
   const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(post) };
   const response = await pay(url, post === undefined ? {} : init);
   return {

@@ -5,7 +5,7 @@ import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
 import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
 import { anvilAccounts, type LocalChain, startFacilitatorServer, startLocalChain } from "@farebox/testing";
 import { extractDiscoveryInfo, validateDiscoveryExtension } from "@x402/extensions/bazaar";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { Bank } from "../faults/bank.js";
 import { challengeOf, openShop, type Shop, type ShopPlan } from "./shop.js";
@@ -94,7 +94,7 @@ test("a paid tool is listed under its resource and name, and found by its descri
 
 test("tools of one server URL have separate entries by their names", async () => {
   const { buy, discovery } = await open({
-    toolsOptions: { url: "https://api.example.com/mcp" },
+    toolsOptions: { serverUrl: "https://api.example.com/mcp" },
     sell: (tools) => {
       for (const name of ["add", "subtract"]) tools.tool(name, { price: "$0.001" }, () => ({ content: [] }));
     },
@@ -106,6 +106,70 @@ test("tools of one server URL have separate entries by their names", async () =>
     ["https://api.example.com/mcp", "add"],
     ["https://api.example.com/mcp", "subtract"],
   ]);
+});
+
+test("two sellers list tools of the same name, each at its own server", async () => {
+  const urls = ["https://a.example.com/mcp", "https://b.example.com/mcp"];
+  const [first, second] = [
+    await open({ sell: sellWeather, toolsOptions: { serverUrl: urls[0]! } }),
+    await open({
+      sell: sellWeather,
+      toolsOptions: { serverUrl: "/mcp" },
+      options: { publicUrl: "https://b.example.com" },
+    }),
+  ];
+  for (const { buy } of [first, second]) await buy({ name: "get_weather", args: { city: "Porto" } });
+  const { entries } = await first.discovery.list({ type: "mcp" });
+  const found = entries.map(({ resource, toolName, accepts: [offer] }) => [resource, toolName, offer!.payTo]);
+  expect(found.sort()).toEqual([
+    [urls[0], "get_weather", first.payTo],
+    [urls[1], "get_weather", second.payTo],
+  ]);
+});
+
+describe("the finding that nobody learns where a tool's server is", () => {
+  const CODE = "FAREBOX_TOOL_URL_UNKNOWN";
+  const config = { price: "$0.001" } as const;
+
+  test.each<[what: string, plan: ShopPlan, config?: object]>([
+    ["the server has no URL", {}],
+    ["the server has a path, and the payments have no publicUrl", { toolsOptions: { serverUrl: "/mcp" } }],
+  ])("is reported with its remedy when %s", async (_what, plan) => {
+    const warned: string[] = [];
+    const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
+    const sell: ShopPlan["sell"] = (tools) => tools.tool("add", config, () => ({ content: [] }));
+    const { payments, ask } = await open({ ...plan, sell, options: { logger } });
+    expect(warned).toEqual([CODE]);
+    expect(payments.report().findings).toContainEqual({
+      code: CODE,
+      route: "tool add",
+      message: expect.stringContaining("cannot say where its server is"),
+      remedy: expect.stringContaining("serverUrl"),
+    });
+    expect(challengeOf(await ask({ name: "add" })).resource.url).toBe("mcp://tool/add");
+  });
+
+  test.each<[what: string, plan: ShopPlan, own: object, url: string]>([
+    ["the server's URL is set", { toolsOptions: { serverUrl: "https://a.example/mcp" } }, {}, "https://a.example/mcp"],
+    [
+      "the server's path is below publicUrl",
+      { toolsOptions: { serverUrl: "/mcp" }, options: { publicUrl: "https://a.example/v1" } },
+      {},
+      "https://a.example/v1/mcp",
+    ],
+    [
+      "the seller wrote the name, which stays as it is",
+      { toolsOptions: { serverUrl: "https://a.example/mcp" } },
+      { resource: { url: "mcp://tool/add" } },
+      "mcp://tool/add",
+    ],
+    ["the tool is not listed", {}, { extensions: { bazaar: { discoverable: false } } }, "mcp://tool/add"],
+  ])("is absent when %s", async (_what, plan, own, url) => {
+    const sell: ShopPlan["sell"] = (tools) => tools.tool("add", { ...config, ...own }, () => ({ content: [] }));
+    const { payments, ask } = await open({ ...plan, sell });
+    expect(payments.report().findings.map(({ code }) => code)).not.toContain(CODE);
+    expect(challengeOf(await ask({ name: "add" })).resource.url).toBe(url);
+  });
 });
 
 test("a tool that is not discoverable is sold but not listed", async () => {

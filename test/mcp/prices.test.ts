@@ -60,7 +60,7 @@ describe("what clients are told", () => {
   });
 
   test("tools are listed under the URL of their server when the option is set", async () => {
-    const shop = await openShop({ toolsOptions: { url: "https://api.example.com/mcp" } });
+    const shop = await openShop({ toolsOptions: { serverUrl: "https://api.example.com/mcp" } });
     expect(challengeOf(await shop.ask()).resource.url).toBe("https://api.example.com/mcp");
     expect(textOf(await shop.buy())).toBe("any 1");
   });

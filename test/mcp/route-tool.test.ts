@@ -62,6 +62,22 @@ describe("a tool that is a route", () => {
     expect([shop.settlements(), await shop.spent()]).toEqual([1, PRICE]);
   });
 
+  test("a tool that is a route checks its arguments by a JSON Schema", async () => {
+    const inputSchema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const { app, sell } = routes();
+    const shop = await openShop({
+      app,
+      sell: (tools, parts) => {
+        sell!(tools, parts);
+        tools.route(express(), "GET /other/:city", { name: "other", inputSchema });
+      },
+    });
+    const { tools } = await shop.client.listTools();
+    expect(tools.find(({ name }) => name === "other")).toMatchObject({ inputSchema });
+    const refused = await shop.ask({ name: "other", args: { city: 1 } });
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining("/city must be string")]);
+  });
+
   test("a payment is accepted once by a tool and its route together", async () => {
     const shop = await openShop(routes());
     const payment = await shop.sign(paris);

@@ -32,7 +32,7 @@ const PACKAGES = {
   "catalog-embeddings": ["core", "catalog"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
-  mcp: ["core"],
+  mcp: ["core", "bazaar"],
   stores: ["core"],
   testing: ["core", "evm", "svm", "facilitator", "express"],
 };

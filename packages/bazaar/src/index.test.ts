@@ -9,6 +9,7 @@ test("the public surface is exactly this", () => {
       "affordable",
       "bazaarExtension",
       "createDiscoveryClient",
+      "readToolSchema",
       "writeLlmsTxt",
       "writeOpenApi",
       "writeWellKnown",

@@ -34,6 +34,8 @@ export type {
 } from "./declaration.js";
 export { bazaarExtension } from "./declare/extension.js";
 export type { BazaarForm, HttpForm, InputSchema, McpForm, OutputForm, QueryParameter } from "./declare/forms.js";
+export type { SchemaProblem } from "./declare/json-schema.js";
+export { type ReadToolSchema, readToolSchema } from "./declare/tool-schema.js";
 export { type LlmsTxtOptions, writeLlmsTxt } from "./documents/llms-txt.js";
 export { type OpenApiOptions, writeOpenApi } from "./documents/openapi.js";
 export { writeWellKnown } from "./documents/well-known.js";

@@ -140,6 +140,18 @@ async function list(store: CatalogStore, { limit, offset, cursor, sort, ...filte
   return { entries: shown.map(readEntry), total, ...(isMore ? { cursor: writeListCursor(last, page) } : {}) };
 }
 
+/** Matches that are sorted by price. Others match too little to stand before them. */
+const MAX_SORTED = 40;
+
+/** Among the same prices the better match stays first. */
+async function cheapestFirst(store: CatalogStore, ranked: readonly Near[]): Promise<readonly Near[]> {
+  const best = ranked.slice(0, MAX_SORTED);
+  const ids = best.map(({ id }) => id);
+  const prices = new Map((await store.find(ids, [])).map(({ id, price }) => [id, price]));
+  const priceAt = ({ id }: Near): string => prices.get(id) ?? "";
+  return best.toSorted((one, other) => (priceAt(one) < priceAt(other) ? -1 : Number(priceAt(one) > priceAt(other))));
+}
+
 async function countNetworks(store: CatalogStore, networks: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const facets = networks.map((network) => [network, facetsOfFilter({ network })[0] ?? 0] as const);
   const counts = await store.countEach(facets.map(([, facet]) => facet));
@@ -148,26 +160,24 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
   );
 }
 
-async function search({ query, limit, cursor, ...filter }: SearchQuery, sources: SearchSources): Promise<SearchPage> {
+async function search(
+  { query, limit, cursor, sort, ...filter }: SearchQuery,
+  sources: SearchSources,
+): Promise<SearchPage> {
   const facets = facetsOfFilter(filter);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
   const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
-  const shown = ranked.slice(0, limit);
-  const more = ranked.slice(limit);
-  const found = new Map(
-    (
-      await sources.store.find(
-        shown.map(({ id }) => id),
-        facets,
-      )
-    ).map((entry) => [entry.id, entry]),
-  );
+  const sorted = rest === undefined && sort === "price" ? await cheapestFirst(sources.store, ranked) : ranked;
+  const shown = sorted.slice(0, limit);
+  const more = sorted.slice(limit);
+  const ids = shown.map(({ id }) => id);
+  const found = new Map((await sources.store.find(ids, facets)).map((entry) => [entry.id, entry]));
   return {
     entries: shown.flatMap(({ id, score }) => {
       const entry = found.get(id);
       return entry === undefined ? [] : { ...readEntry(entry), score: roundScore(score) };
     }),
-    isPartial,
+    isPartial: isPartial || sorted.length < ranked.length,
     ...(more.length > 0 ? { cursor: writeSearchCursor(more) } : {}),
   };
 }

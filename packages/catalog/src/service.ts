@@ -98,7 +98,7 @@ function isSameOffer(one: RegisteredOffer, other: RegisteredOffer): boolean {
 }
 
 /** Entries without a price in dollars are sorted behind all others. */
-export const NO_PRICE = "~";
+const NO_PRICE = "~";
 
 /**
  * The cheapest offer in dollars as a text that sorts like the number: its length in two digits, then its digits. Exact for any
@@ -122,7 +122,7 @@ export function toEntry(service: Service, updatedMs: number): CatalogEntry {
   const [first] = methods;
   const [top] = entries;
   if (first === undefined || top === undefined) throw new TypeError("a stored service has no method");
-  const { routeTemplate, serviceName, tags, iconUrl } = first;
+  const { routeTemplate } = first;
   const { method, accepts: _, lastUpdated: __, ...described } = top;
   return {
     resource,
@@ -132,15 +132,26 @@ export function toEntry(service: Service, updatedMs: number): CatalogEntry {
     lastUpdated: new Date(updatedMs).toISOString(),
     metadata: {},
     ...described,
-    ...(serviceName === undefined ? {} : { serviceName }),
-    ...(tags === undefined ? {} : { tags }),
-    ...(iconUrl === undefined ? {} : { iconUrl }),
+    ...ofFirst(methods, "serviceName"),
+    ...ofFirst(methods, "tags"),
+    ...ofFirst(methods, "iconUrl"),
     ...(routeTemplate === undefined ? {} : { routeTemplate }),
     ...(type === "mcp" ? { toolName } : {}),
     ...(method === "" ? {} : { method }),
     ...(entries.length > 1 ? { methods: entries } : {}),
     ...(verifiedMs === undefined ? {} : { verified: true, verifiedAt: new Date(verifiedMs).toISOString() }),
   };
+}
+
+/** A field that describes the whole service, of the first method that has it. */
+function ofFirst<Name extends "serviceName" | "tags" | "iconUrl">(
+  methods: readonly ServiceMethod[],
+  name: Name,
+): { readonly [Key in Name]?: NonNullable<ServiceMethod[Name]> } {
+  const found = methods.find((method) => method[name] !== undefined)?.[name];
+  return found === undefined
+    ? {}
+    : ({ [name]: found } as { readonly [Key in Name]?: NonNullable<ServiceMethod[Name]> });
 }
 
 function toMethod(service: Service, method: ServiceMethod): EntryMethod {

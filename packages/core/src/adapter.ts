@@ -22,7 +22,7 @@ export type { ChargedAs } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
-export type { DescribedOffer, DescribedRoute } from "./report/described-routes.js";
+export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount } from "./route/bind-keys.js";
 export { matchesMount } from "./route/path.js";
 export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";

@@ -34,7 +34,7 @@ import { createQuotes } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
 import type { Extensions } from "./protocol/documents.js";
-import type { DescribedRoute } from "./report/described-routes.js";
+import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
 import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers, warnProcessOnce } from "./report/report.js";
@@ -109,6 +109,8 @@ export interface PaymentsEngine {
   report(view?: RouterView): PaymentsReport;
   /** Describes every route that clients may find. */
   describe(view: RouterView): readonly DescribedRoute[];
+  /** Describes every tool that clients may find: what was charged under a URL of its own. */
+  describeTools(): readonly DescribedTool[];
   /** What a route of a table declares for a method, by its key; `undefined`: nothing. */
   declared(key: string, method: string): Extensions | undefined;
   /** The origin by which clients reach this server: `https://api.example.com`. It is certain if the options set it. */
@@ -325,11 +327,14 @@ function createEngine(parts: Parts): {
         offers: reportOffers(route),
       };
       handlers.push({ gate: routeGate, route });
+      // No request of an app leads to it, so no request would tell.
+      if (as !== undefined) for (const found of route.notices) findings.tell(found);
       start();
       return routeGate;
     },
     report: (view) => reporter.report(view),
     describe: (view) => reporter.describe(view),
+    describeTools: () => reporter.describeTools(),
     declared: (key, method) => reporter.declared(key, method),
     originOf: (origin) => originFor(origin, settings.publicUrls),
     check: (view, only) => reporter.check(view, only),

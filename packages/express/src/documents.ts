@@ -1,31 +1,33 @@
 /**
- * Handlers that serve documents about the priced routes, for crawlers and agents.
+ * Handlers that serve documents about the priced routes and tools, for crawlers and agents.
  *
  * @module
  */
 import { writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
 import { ConfigError, type PaymentsEngine } from "@farebox/core";
-import type { DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import type { Request, RequestHandler } from "express";
 import { readOrigin } from "./express-request.js";
 import type { Documents } from "./payments.js";
 import { createRouterView } from "./router-view.js";
 
-type Write = (routes: readonly DescribedRoute[], baseUrl: string) => string;
+type Write = (routes: readonly DescribedRoute[], baseUrl: string, tools: readonly DescribedTool[]) => string;
 
 /** Creates the handlers of one seller. */
 export function createDocuments(engine: PaymentsEngine): Documents {
   const json = "application/json; charset=utf-8";
   const serve = (type: string, write: Write) => createHandler(engine, type, write);
   return {
-    wellKnown: () => serve(json, (routes, baseUrl) => JSON.stringify(writeWellKnown(routes, baseUrl))),
+    wellKnown: () => serve(json, (...described) => JSON.stringify(writeWellKnown(...described))),
     openapi(options) {
       checkTitle("openapi", options);
-      return serve(json, (routes, baseUrl) => JSON.stringify(writeOpenApi(routes, options, baseUrl)));
+      return serve(json, (routes, baseUrl, tools) => JSON.stringify(writeOpenApi(routes, options, baseUrl, tools)));
     },
     llmsTxt(options) {
       checkTitle("llmsTxt", options);
-      return serve("text/plain; charset=utf-8", (routes, baseUrl) => writeLlmsTxt(routes, options, baseUrl));
+      return serve("text/plain; charset=utf-8", (routes, baseUrl, tools) =>
+        writeLlmsTxt(routes, options, baseUrl, tools),
+      );
     },
   };
 }
@@ -41,7 +43,11 @@ function createHandler(engine: PaymentsEngine, type: string, write: Write): Requ
     // Without `publicUrl`, the base URL comes from the request's headers. Shared caches must not keep such a document.
     const { origin: baseUrl, isCertain } = engine.originOf(readOrigin(req));
     if (last === undefined || last.app !== req.app || last.baseUrl !== baseUrl) {
-      last = { app: req.app, baseUrl, text: write(engine.describe(createRouterView(req.app)), baseUrl) };
+      last = {
+        app: req.app,
+        baseUrl,
+        text: write(engine.describe(createRouterView(req.app)), baseUrl, engine.describeTools()),
+      };
     }
     res.setHeader("Content-Type", type);
     res.setHeader("X-Content-Type-Options", "nosniff");

@@ -90,7 +90,7 @@ export interface Payments extends Documents {
   close(): Promise<void>;
 }
 
-/** Documents about the priced routes. Each is served only where the seller registers its handler. */
+/** Documents about the priced routes and MCP tools. Each is served only where the seller registers its handler. */
 export interface Documents {
   /** A list of the priced routes, for `app.get("/.well-known/x402", …)`. */
   wellKnown(): RequestHandler;

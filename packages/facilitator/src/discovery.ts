@@ -85,8 +85,10 @@ function readSearchQuery(url: string, catalog: Catalog): ReadQuery<SearchQuery> 
   if (query === undefined) read.fail("query", expected);
   const filter = readFilter(read);
   const limit = read.number("limit", 1, MAX_LIMIT) ?? DEFAULT_LIMIT;
+  const sort = read.word("sort", ["price"]);
   const cursor = read.text("cursor", "a cursor of a search", (text) => catalog.isCursor("search", text));
-  return read.finish({ ...filter, query: query ?? "", limit, ...(cursor === undefined ? {} : { cursor }) });
+  const order = sort === undefined ? {} : { sort };
+  return read.finish({ ...filter, ...order, query: query ?? "", limit, ...(cursor === undefined ? {} : { cursor }) });
 }
 
 function readFilter(read: Parameters): CatalogFilter {

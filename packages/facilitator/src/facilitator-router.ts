@@ -9,11 +9,11 @@ import type { Facilitator, FacilitatorRequest, SettlementResponse, VerifyRespons
 import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import { type Request, type RequestHandler, type Response, Router, raw } from "express";
 import type { Admission, Caller, Seller } from "./access.js";
-import { catalogPage } from "./catalog-page.js";
 import type { FacilitatorHealth, LocalFacilitator, LocalResponse } from "./create-facilitator.js";
 import { listHandler, searchHandler } from "./discovery.js";
 import { logFailure } from "./log.js";
 import { type BodyLimits, type FacilitatorRouterOptions, parseRouterOptions } from "./options.js";
+import { catalogPage } from "./page/catalog-page.js";
 
 /**
  * Creates a router for Express 4 and 5. A facilitator that serves everybody needs `{ open: true }`.

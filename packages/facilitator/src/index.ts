@@ -4,7 +4,6 @@
  * @module
  */
 export type { Admission, Caller, Seller, SellerCredential } from "./access.js";
-export { type CatalogPageOptions, catalogPage } from "./catalog-page.js";
 export {
   createFacilitator,
   type FacilitatorHealth,
@@ -17,5 +16,6 @@ export {
 export { facilitatorRouter } from "./facilitator-router.js";
 export type { BookGas, MeteredScheme } from "./gas-budget.js";
 export type { FacilitatorOptions, FacilitatorPolicy, FacilitatorRouterOptions } from "./options.js";
+export { type CatalogPageOptions, catalogPage } from "./page/catalog-page.js";
 export type { Assets, Payees, PolicyPayment } from "./policy.js";
 export type { Extended, ExtensionResponses, ListingOutcome } from "./registrar.js";

@@ -8,11 +8,15 @@ export { createPaidTools, type PaidTools, type PaidToolsOptions, type PaymentsSo
 export type { RouteToolConfig } from "./route-tool.js";
 export type {
   CallExtra,
+  DeclaredArguments,
   PaidCallExtra,
   PaidToolHandler,
   ToolArguments,
   ToolConfig,
+  ToolJsonSchema,
   ToolPaymentOption,
   ToolPriceFunction,
+  ToolResource,
   ToolSchema,
+  ZodSchema,
 } from "./tool-config.js";

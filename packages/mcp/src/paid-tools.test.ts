@@ -22,6 +22,8 @@ afterEach(() => engine.close());
 
 const handler = () => ({ content: [] });
 
+const at = (serverUrl: string) => createPaidTools(engine, { serverUrl });
+
 /** The paths of the issues that are thrown. */
 function issuesOf(act: () => void): readonly string[] {
   try {
@@ -55,7 +57,68 @@ test.each<[what: string, act: () => void, issues: readonly string[]]>([
   ],
   ["an unknown key", () => tools.tool("a", { accepts, prize: 1 } as never, handler), ["tool a.prize"]],
   ["a name used twice", () => [1, 2].map(() => tools.tool("a", { accepts }, handler)), ["name"]],
-  ["a URL that is not absolute", () => createPaidTools(engine, { url: "/mcp" }), ["options.url"]],
+  ["a server's URL and its path", () => void [at("https://a.example/mcp"), at("http://localhost:1"), at("/mcp")], []],
+  ["a server's URL without a scheme", () => at("a.example/mcp"), ["options.serverUrl"]],
+  ["a server's URL with a query, which catalogs leave out", () => at("https://a.example/?k=1"), ["options.serverUrl"]],
+  ["a server's URL with credentials", () => at("https://me:pw@a.example/"), ["options.serverUrl"]],
+  ["a server's URL that is none of HTTP", () => at("mcp://tool/a"), ["options.serverUrl"]],
+  ["a server's URL that is not a text", () => at(1 as never), ["options.serverUrl"]],
+  [
+    "a JSON Schema of an array, and one with parameters beside properties",
+    () => {
+      const city = { type: "string" };
+      tools.tool("a", { accepts, inputSchema: { type: "array" }, outputSchema: { properties: {}, city } }, handler);
+    },
+    ["inputSchema.type", "outputSchema.city"],
+  ],
+  [
+    "a JSON Schema that clients of MCP refuse",
+    () => tools.tool("a", { accepts, inputSchema: { properties: { city: true as never } } }, handler),
+    ["inputSchema.properties.city"],
+  ],
+  [
+    "a JSON Schema that is not valid",
+    () => tools.tool("a", { accepts, inputSchema: { properties: {}, required: "city" as never } }, handler),
+    ["inputSchema"],
+  ],
+  [
+    "an object that is no schema",
+    () => tools.tool("a", { accepts, inputSchema: { city: "string" } }, handler),
+    ["inputSchema"],
+  ],
+  [
+    "fields of Zod among others",
+    () => tools.tool("a", { accepts, inputSchema: { city: z.string(), days: {} as z.ZodType } }, handler),
+    ["inputSchema"],
+  ],
+  [
+    "a resource without an absolute URL, and with a long description",
+    () => tools.tool("a", { accepts, resource: { url: "/a", description: "x".repeat(501) } }, handler),
+    ["resource.url", "resource.description"],
+  ],
+  [
+    "an unknown key of the resource",
+    () => tools.tool("a", { accepts, resource: { uri: "" } as never }, handler),
+    ["resource.uri"],
+  ],
+  [
+    "a declared name of another tool",
+    () => tools.tool("a", { accepts, extensions: { bazaar: { toolName: "b" } } }, handler),
+    ["extensions.bazaar.toolName"],
+  ],
+  [
+    "a complete declaration of another tool, whose arguments are not those of this one",
+    () => {
+      const input = { type: "mcp", tool: "b", inputSchema: { type: "object" } };
+      tools.tool("a", { accepts, extensions: { bazaar: { info: { input }, schema: {} } } }, handler);
+    },
+    ["extensions.bazaar.info.input.tool", "inputSchema"],
+  ],
+  [
+    "an invalid schema that is only declared",
+    () => tools.tool("a", { accepts, extensions: { bazaar: { inputSchema: { type: "string" } } } }, handler),
+    ["extensions.bazaar.inputSchema.type"],
+  ],
   ["an unknown transport", () => createPaidTools(engine, { transport: "stdio" as never }), ["options.transport"]],
   ["an unknown option", () => createPaidTools(engine, { uri: "" } as never), ["options.uri"]],
   ["a malformed route", () => tools.route((() => {}) as never, "GET a", { name: "a" }), ["route"]],

@@ -18,7 +18,14 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { App } from "./in-process.js";
 import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
 import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js";
-import type { CallExtra, PaidToolHandler, ToolConfig, ToolSchema } from "./tool-config.js";
+import type {
+  CallExtra,
+  DeclaredArguments,
+  PaidToolHandler,
+  ToolConfig,
+  ToolJsonSchema,
+  ToolSchema,
+} from "./tool-config.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
 import { toResult } from "./tool-response.js";
@@ -28,8 +35,11 @@ export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine 
 
 /** Options for all tools. */
 export interface PaidToolsOptions {
-  /** Absolute URL under which catalogs list the tools, e.g. `https://api.example.com/mcp`. Default `mcp://tool/<name>`. */
-  readonly url?: string;
+  /**
+   * Where clients reach the MCP server, and under which URL catalogs list the tools: `https://api.example.com/mcp`, or `/mcp` below
+   * the `publicUrl` of the payments. Without it catalogs list `mcp://tool/<name>`, and nobody learns where the server is.
+   */
+  readonly serverUrl?: string;
   /** How clients reach the tools. Default `"streamable-http"`. */
   readonly transport?: "streamable-http" | "sse";
 }
@@ -41,10 +51,14 @@ export interface PaidTools {
    *
    * @throws ConfigError with every issue at once.
    */
-  tool<Input extends ToolSchema = undefined, Output extends ToolSchema = undefined>(
+  tool<
+    Input extends ToolSchema = undefined,
+    Output extends ToolSchema = undefined,
+    Declared extends undefined | ToolJsonSchema = undefined,
+  >(
     name: string,
-    config: ToolConfig<Input, Output>,
-    handler: PaidToolHandler<Input>,
+    config: ToolConfig<Input, Output> & DeclaredArguments<Declared>,
+    handler: PaidToolHandler<Input extends undefined ? Declared : Input>,
   ): void;
   /**
    * Makes a tool of a priced route: `route(app, "GET /weather/:city", { name: "get_weather", inputSchema })`. Each call is a
@@ -71,10 +85,12 @@ interface PaidTool {
 export function createPaidTools(payments: PaymentsSource, options: PaidToolsOptions = {}): PaidTools {
   const engine = "engine" in payments ? payments.engine : payments;
   checkOptions(options);
+  const { transport = "streamable-http" } = options;
+  const seller = { engine, transport, serverUrl: serverUrlOf(options, engine) };
   const tools = new Map<string, PaidTool>();
   return {
     tool(name, config, handler) {
-      const tool = priceTool({ name, config, handler, isTaken: tools.has(name) }, { engine, ...options });
+      const tool = priceTool({ name, config, handler, isTaken: tools.has(name) }, seller);
       tools.set(name, { registration: tool.registration, call: (call) => callTool(tool, call) });
     },
     route(app, key, config) {
@@ -125,16 +141,38 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
   }
 }
 
-const OPTIONS = Object.keys({ url: true, transport: true } satisfies Record<keyof PaidToolsOptions, true>);
+const OPTIONS = Object.keys({ serverUrl: true, transport: true } satisfies Record<keyof PaidToolsOptions, true>);
 
 function checkOptions(options: PaidToolsOptions): void {
   const issues = createIssues();
-  const { url, transport }: PaidToolsOptions = issues.checkKeys("options", options, OPTIONS) ? options : {};
-  if (url !== undefined && !(typeof url === "string" && URL.canParse(url))) {
-    issues.add("options.url", "an absolute URL such as https://api.example.com/mcp", url);
+  const { serverUrl, transport }: PaidToolsOptions = issues.checkKeys("options", options, OPTIONS) ? options : {};
+  if (serverUrl !== undefined && !isServerUrl(serverUrl)) {
+    const expected =
+      "a URL such as https://api.example.com/mcp, or a path such as /mcp, without a query or credentials";
+    issues.add("options.serverUrl", expected, serverUrl);
   }
   if (transport !== undefined && transport !== "streamable-http" && transport !== "sse") {
     issues.add("options.transport", '"streamable-http" or "sse"', transport);
   }
   issues.throwIfAny();
+}
+
+/** Stands for the origin of a path. */
+const ANY_ORIGIN = "https://api.example.com";
+
+/** Catalogs leave out a query, so clients could not reach a server that needs one. */
+function isServerUrl(given: unknown): boolean {
+  if (typeof given !== "string" || /[\s\\?#]/.test(given)) return false;
+  const isPath = given.startsWith("/");
+  const url = isPath ? ANY_ORIGIN + given : given;
+  if (!URL.canParse(url)) return false;
+  const { protocol, username, password } = new URL(url);
+  return (protocol === "https:" || protocol === "http:") && username === "" && password === "";
+}
+
+/** The URL of the server; `undefined`: the seller did not say. A request's host does not count: the client writes it. */
+function serverUrlOf({ serverUrl }: PaidToolsOptions, engine: PaymentsEngine): string | undefined {
+  if (serverUrl?.startsWith("/") !== true) return serverUrl;
+  const { origin, isCertain } = engine.originOf(undefined);
+  return isCertain ? origin + serverUrl : undefined;
 }

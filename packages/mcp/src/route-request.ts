@@ -5,8 +5,8 @@
  */
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import { z } from "zod/v4";
-import type { ToolSchema } from "./tool-config.js";
+import type { ZodSchema } from "./tool-config.js";
+import { toZod } from "./tool-schema.js";
 
 /** A route by its key: `GET /weather/:city`. */
 export interface CalledRoute {
@@ -76,7 +76,7 @@ function toText(value: unknown): string {
  * Makes an input schema of the route's declaration for catalogs, `{ info, schema }`. It tells clients which arguments there
  * are; the route itself checks them. `undefined`: the route declares none, and its path has none.
  */
-export function declaredInput(route: CalledRoute, declaration: unknown): ToolSchema {
+export function declaredInput(route: CalledRoute, declaration: unknown): ZodSchema | undefined {
   const input = objectAt(declaration, "schema", "properties", "input", "properties");
   const others = objectAt(input, hasQueryOnly(route) ? "queryParams" : "body");
   const properties = { ...objectAt(others, "properties"), ...objectAt(input, "pathParams", "properties") };
@@ -85,18 +85,22 @@ export function declaredInput(route: CalledRoute, declaration: unknown): ToolSch
   if (Array.isArray(others["required"])) for (const name of others["required"]) required.add(name);
   const names = new Set([...inPath, ...Object.keys(properties)]);
   if (names.size === 0) return undefined;
-  const fields = [...names].map((name) => {
-    const field = z.any().meta(toMeta(properties[name]));
-    return [name, required.has(name) ? field : field.optional()] as const;
-  });
-  return z.looseObject(Object.fromEntries(fields));
+  const schema = {
+    $schema: JSON_SCHEMA_2020_12,
+    type: "object",
+    properties: Object.fromEntries([...names].map((name) => [name, toProperty(properties[name])])),
+    required: [...names].filter((name) => required.has(name)),
+  };
+  return toZod({ schema, check: () => undefined });
 }
 
+const JSON_SCHEMA_2020_12 = "https://json-schema.org/draft/2020-12/schema";
+
 /** A `$ref` points into the declaration, and would point nowhere in the tool's schema. A path parameter is a string. */
-function toMeta(property: unknown): JsonObject {
-  const { id: _, ...meta } = isJsonObject(property) ? property : { type: "string" };
-  const { description } = meta;
-  if (!JSON.stringify(meta).includes('"$ref"')) return meta;
+function toProperty(given: unknown): JsonObject {
+  const property = isJsonObject(given) ? given : { type: "string" };
+  const { description } = property;
+  if (!JSON.stringify(property).includes('"$ref"')) return property;
   return typeof description === "string" ? { description } : {};
 }
 

@@ -14,6 +14,7 @@ import type { ToolSchema } from "./tool-config.js";
 import { describePrice, type ToolRegistration } from "./tool-price.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, retryTokenOf, type ToolCall } from "./tool-request.js";
 import { RECEIPT_KEY, toErrorResult } from "./tool-response.js";
+import { type ReadSchema, readSchemaOf } from "./tool-schema.js";
 
 /** A tool that is a route. It has the route's price. */
 export interface RouteToolConfig {
@@ -45,13 +46,13 @@ export interface GivenRoute {
 
 /** @throws ConfigError with every issue at once. */
 export function createRouteTool({ app, key, config }: GivenRoute, engine: PaymentsEngine): RouteTool {
-  const route = checkRoute(app, key, config);
-  const { name, description = `Tool: ${name}`, ...rest } = config;
+  const { route, input } = checkRoute(app, key, config);
+  const { name, description = `Tool: ${name}`, inputSchema: _, ...rest } = config;
   // A table's key may have been written without the method.
   const path = key.slice(key.indexOf("/"));
   const priced = engine.report().routes.find((one) => one.key === key || one.key === path);
   const declared = engine.declared(key, route.method) ?? engine.declared(path, route.method);
-  const { inputSchema = declaredInput(route, declared?.["bazaar"]) } = rest;
+  const inputSchema = input?.registered ?? declaredInput(route, declared?.["bazaar"]);
   const send = connectApp(app);
   return {
     registration: {
@@ -90,14 +91,20 @@ const KEYS = Object.keys({
   annotations: true,
 } satisfies Record<keyof RouteToolConfig, true>);
 
-function checkRoute(app: unknown, key: unknown, config: unknown): CalledRoute {
+interface CheckedRoute {
+  readonly route: CalledRoute;
+  readonly input: ReadSchema | undefined;
+}
+
+function checkRoute(app: unknown, key: unknown, config: RouteToolConfig): CheckedRoute {
   const issues = createIssues();
   const route = parseCalledRoute(key);
   if (typeof app !== "function") issues.add("app", "the Express app that has the route", app);
   if (route === undefined) issues.add("route", 'a method and a path such as "GET /weather/:city"', key);
-  issues.checkKeys("config", config, KEYS);
+  const given = issues.checkKeys("config", config, KEYS) ? config : undefined;
+  const input = readSchemaOf("input", "config.inputSchema", given?.inputSchema, issues);
   issues.throwIfAny();
-  return route ?? { method: "GET", parts: [] };
+  return { route: route ?? { method: "GET", parts: [] }, input };
 }
 
 /** Longer headers could exceed the server's limit, and the client would get no reason. */

@@ -20,14 +20,27 @@ import type {
 } from "@modelcontextprotocol/sdk/types.js";
 
 /** A schema as `registerTool` of the SDK takes it: a Zod object, or its fields. */
-export type ToolSchema = undefined | ZodRawShapeCompat | AnySchema;
+export type ZodSchema = ZodRawShapeCompat | AnySchema;
 
-/** The arguments of a call, parsed by the schema. */
+/** JSON Schema 2020-12 of an object. `type: "object"` may be left out beside `properties`. */
+export interface ToolJsonSchema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, object>>;
+  readonly required?: readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+/** The schema of the arguments or of the result of a tool. */
+export type ToolSchema = undefined | ZodSchema | ToolJsonSchema;
+
+/** The arguments of a call: parsed by Zod, or checked by the JSON Schema. */
 export type ToolArguments<Input extends ToolSchema> = Input extends ZodRawShapeCompat
   ? ShapeOutput<Input>
   : Input extends AnySchema
     ? SchemaOutput<Input>
-    : undefined;
+    : Input extends undefined
+      ? undefined
+      : Readonly<Record<string, unknown>>;
 
 /** The SDK's `extra`: the last argument of every handler. */
 export type CallExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -39,7 +52,9 @@ export type PaidCallExtra = CallExtra & {
 };
 
 /** The handler of a paid tool, as `registerTool` takes it. If it throws or returns `isError`, nothing is charged. */
-export type PaidToolHandler<Input extends ToolSchema> = BaseToolCallback<CallToolResult, PaidCallExtra, Input>;
+export type PaidToolHandler<Input extends ToolSchema> = Input extends undefined | ZodSchema
+  ? BaseToolCallback<CallToolResult, PaidCallExtra, Input>
+  : (args: ToolArguments<Input>, extra: PaidCallExtra) => CallToolResult | Promise<CallToolResult>;
 
 /**
  * The price of a call with these arguments. It is signed into the offer, with the arguments, and valid for
@@ -59,6 +74,14 @@ export type ToolPaymentOption<Input extends ToolSchema> = WithToolPrice<PaymentO
 
 type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "chargeable" | "description">;
 
+/** How catalogs and challenges name a tool. */
+export interface ToolResource {
+  /** Absolute URL, such as `mcp://tool/get_weather`. Default: the URL of the server, or `mcp://tool/<name>` if that is unknown. */
+  readonly url?: string;
+  /** At most 500 characters. Default: the tool's description. */
+  readonly description?: string;
+}
+
 /** A paid tool: the price as of a route, and the configuration that `registerTool` takes. */
 export interface ToolConfig<Input extends ToolSchema = undefined, Output extends ToolSchema = undefined>
   extends CommonConfig {
@@ -67,11 +90,20 @@ export interface ToolConfig<Input extends ToolSchema = undefined, Output extends
   /** The price of each way to pay that has none of its own. */
   readonly price?: Price | ToolPriceFunction<Input>;
   readonly title?: string;
-  /** For people and models. The price is added. Catalogs get the first 500 characters. Default `Tool: <name>`. */
+  /** For people and models. The price is added. Catalogs get the first 500 characters. Default: that of `resource`. */
   readonly description?: string;
+  /** Default: the JSON Schema in `extensions.bazaar`. */
   readonly inputSchema?: Input;
-  /** A result that does not match is an error, and is not charged. */
+  /** Told to clients and catalogs. A result that does not match is an error, and is not charged. */
   readonly outputSchema?: Output;
+  readonly resource?: ToolResource;
+  /** Example arguments, for catalogs. */
+  readonly example?: Readonly<Record<string, unknown>>;
   readonly annotations?: ToolAnnotations;
   readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+/** The arguments as `extensions.bazaar` declares them. Without an `inputSchema` beside it, calls are checked by that schema. */
+export interface DeclaredArguments<Declared extends undefined | ToolJsonSchema> {
+  readonly extensions?: { readonly bazaar?: { readonly inputSchema?: Declared; readonly [field: string]: unknown } };
 }

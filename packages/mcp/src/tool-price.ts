@@ -4,20 +4,20 @@
  * @module
  */
 import type { JsonObject, PaymentsEngine, PriceRequest, ReportedOffer, RouteConfig } from "@farebox/core";
-import type { RouteGate } from "@farebox/core/adapter";
+import type { ChargedAs, RouteGate } from "@farebox/core/adapter";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { normalizeObjectSchema } from "@modelcontextprotocol/sdk/server/zod-compat.js";
-import { toJsonSchemaCompat } from "@modelcontextprotocol/sdk/server/zod-json-schema-compat.js";
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
-import type { PaidCallExtra, ToolSchema } from "./tool-config.js";
+import type { PaidCallExtra, ZodSchema } from "./tool-config.js";
+import { BAZAAR, declareTool, MAX_DESCRIPTION, readOwnDeclaration, readResource } from "./tool-declaration.js";
+import { readSchemaOf } from "./tool-schema.js";
 
 /** The configuration that `registerTool` of the SDK takes. */
 export interface ToolRegistration {
   readonly title?: string;
   readonly description?: string;
-  readonly inputSchema?: Exclude<ToolSchema, undefined>;
-  readonly outputSchema?: Exclude<ToolSchema, undefined>;
+  readonly inputSchema?: ZodSchema;
+  readonly outputSchema?: ZodSchema;
   readonly annotations?: ToolAnnotations;
   readonly _meta?: Record<string, unknown>;
 }
@@ -47,38 +47,43 @@ export interface GivenTool {
 /** The engine that charges, and the options for all tools. */
 export interface ToolSeller {
   readonly engine: PaymentsEngine;
-  readonly url?: string;
-  readonly transport?: "streamable-http" | "sse";
+  /** Absolute URL of the MCP server; `undefined`: not known. */
+  readonly serverUrl: string | undefined;
+  readonly transport: "streamable-http" | "sse";
 }
 
 /** The tool's own fields, and `extensions`. All other fields are those of a route, and checked as such. */
-type Config = ToolRegistration & Pick<RouteConfig, "extensions"> & JsonObject;
-
-/** Facilitators refuse to verify a payment whose resource has a longer description. */
-const MAX_DESCRIPTION = 500;
-
-/** The extension by which services are listed in catalogs. */
-const BAZAAR = "bazaar";
+type Config = Omit<ToolRegistration, "inputSchema" | "outputSchema"> & Pick<RouteConfig, "extensions"> & JsonObject;
 
 /** @throws ConfigError with every issue at once. */
-export function priceTool(given: GivenTool, { engine, url, transport }: ToolSeller): PricedTool {
+export function priceTool(given: GivenTool, { engine, serverUrl, transport }: ToolSeller): PricedTool {
   const { name, handler } = given;
-  const { title, description, inputSchema, outputSchema, annotations, _meta, ...charged }: Config = { ...given.config };
+  const config: Config = { ...given.config };
+  const { title, description, inputSchema, outputSchema, resource, example, annotations, _meta, ...charged } = config;
   const issues = createIssues();
   checkName(name, given.isTaken, issues);
   if (typeof handler !== "function") issues.add("handler", "a function", handler);
-  const input = readSchema("inputSchema", inputSchema, issues);
-  readSchema("outputSchema", outputSchema, issues);
+  const own = readOwnDeclaration(charged.extensions, name, issues);
+  const isDeclaredOnly = inputSchema === undefined && own.inputSchema !== undefined;
+  if (isDeclaredOnly && own.isComplete)
+    issues.add("inputSchema", "the arguments that extensions.bazaar declares", undefined);
+  const input = isDeclaredOnly
+    ? readSchemaOf("input", "extensions.bazaar.inputSchema", own.inputSchema, issues)
+    : readSchemaOf("input", "inputSchema", inputSchema, issues);
+  const output = readSchemaOf("output", "outputSchema", outputSchema, issues);
+  const { url, description: subject } = readResource(resource, issues);
   issues.throwIfAny();
 
-  const about = typeof description === "string" ? description : `Tool: ${name}`;
-  const declaration = {
+  const about = typeof description === "string" ? description : (subject ?? own.description ?? `Tool: ${name}`);
+  const described = {
     toolName: name,
     description: about.slice(0, MAX_DESCRIPTION),
-    transport: transport ?? "streamable-http",
-    inputSchema: input,
+    transport,
+    inputSchema: input?.declared ?? NO_FIELDS,
+    ...(example === undefined ? {} : { example }),
   };
-  const { price, accepts } = charged;
+  const declared = engine.extensions.includes(BAZAAR) ? declareTool(described, output?.declared, own) : undefined;
+  const { price, accepts, extensions } = charged;
   const prices: JsonObject = {
     ...(price === undefined ? {} : { price: byArguments(price) }),
     ...(accepts === undefined ? {} : { accepts: pricesByArguments(accepts) }),
@@ -87,24 +92,37 @@ export function priceTool(given: GivenTool, { engine, url, transport }: ToolSell
     mimeType: "application/json",
     ...charged,
     ...prices,
-    ...(engine.extensions.includes(BAZAAR) ? { extensions: declare(declaration, charged.extensions) } : {}),
-    description: declaration.description,
+    ...(declared === undefined ? {} : { extensions: { ...extensions, [BAZAAR]: declared } }),
+    description: subject ?? described.description,
   };
-  const resource = url ?? `mcp://tool/${name}`;
-  const gate = engine.charge(route, { key: `tool ${name}`, url: resource, input: { type: "mcp", ...declaration } });
+  const as: ChargedAs = {
+    key: `tool ${name}`,
+    url: url ?? serverUrl ?? `mcp://tool/${name}`,
+    input: { type: "mcp", ...described },
+    notices: url === undefined && serverUrl === undefined ? [UNKNOWN_SERVER] : [],
+  };
+  const gate = engine.charge(route, as);
   const registration = {
     description: describePrice(about, gate.offers),
     ...(title === undefined ? {} : { title }),
-    ...(inputSchema === undefined ? {} : { inputSchema }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(input === undefined ? {} : { inputSchema: input.registered }),
+    ...(output === undefined ? {} : { outputSchema: output.registered }),
     ...(annotations === undefined ? {} : { annotations }),
     ...(_meta === undefined ? {} : { _meta }),
   };
   const callHandler = handler as (...all: readonly unknown[]) => unknown;
-  const run: PricedTool["run"] = (args, extra) =>
-    inputSchema === undefined ? callHandler(extra) : callHandler(args, extra);
-  return { name, url: resource, registration, gate, run, holdBytes: engine.holdBytes };
+  const run: PricedTool["run"] = (args, extra) => (input === undefined ? callHandler(extra) : callHandler(args, extra));
+  return { name, url: as.url, registration, gate, run, holdBytes: engine.holdBytes };
 }
+
+/** A tool without arguments. */
+const NO_FIELDS: JsonObject = Object.freeze({ type: "object", properties: {} });
+
+const UNKNOWN_SERVER = {
+  code: "FAREBOX_TOOL_URL_UNKNOWN",
+  message:
+    "Catalogs list it by its name alone: they cannot say where its server is, and other sellers may list the same name",
+} as const;
 
 /** A tool's name, as MCP defines it. */
 const NAME = /^[A-Za-z0-9._-]{1,128}$/;
@@ -124,33 +142,6 @@ export function checkName(name: unknown, isTaken: boolean, issues: Issues): void
 export function describePrice(description: string, offers: readonly ReportedOffer[]): string {
   const prices = offers.map(({ scheme, network, price }) => `${price} (x402, ${scheme}, ${network})`);
   return `${description}\n\n${prices.length === 0 ? "Price: free." : `Price: ${prices.join(", or ")} per call.`}`;
-}
-
-const NO_FIELDS: JsonObject = Object.freeze({ type: "object", properties: {} });
-
-/** Writes a schema as JSON Schema. `tools/list` does the same, and would fail for all tools if it could not be done. */
-function readSchema(path: "inputSchema" | "outputSchema", schema: ToolSchema, issues: Issues): JsonObject {
-  if (schema === undefined) return NO_FIELDS;
-  const pipeStrategy = path === "inputSchema" ? "input" : "output";
-  try {
-    const object = normalizeObjectSchema(schema);
-    if (object !== undefined) return toJsonSchemaCompat(object, { strictUnions: true, pipeStrategy });
-  } catch {
-    // JSON Schema cannot express it: an issue, as below.
-  }
-  issues.add(path, "a Zod object, or its fields, that can be written as JSON Schema", schema);
-  return NO_FIELDS;
-}
-
-type Extensions = NonNullable<RouteConfig["extensions"]>;
-
-/** Declares the tool for catalogs, with the seller's additions. A complete declaration of the seller's replaces ours. */
-function declare(declaration: object, given: unknown = {}): Extensions {
-  // The route's own check reports values that are not objects.
-  if (!isJsonObject(given)) return given as Extensions;
-  const own = given[BAZAAR] ?? {};
-  if (!isJsonObject(own) || "info" in own) return given as Extensions;
-  return { ...given, [BAZAAR]: { ...declaration, ...own } };
 }
 
 function pricesByArguments(accepts: unknown): unknown {

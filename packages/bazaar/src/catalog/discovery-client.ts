@@ -45,6 +45,8 @@ export interface DiscoveryListQuery extends EntryFilter {
 export interface DiscoverySearchQuery extends EntryFilter {
   /** A description in natural language. */
   readonly query: string;
+  /** `price`: the best matches, the cheapest first. Catalogs that do not know it keep their own order. */
+  readonly sort?: "price";
   readonly limit?: number;
   /** The cursor of an earlier page. */
   readonly cursor?: string;

@@ -51,7 +51,11 @@ export function methodsOf({ method }: RouteFacts): readonly string[] {
 export const MAX_DESCRIPTION = 500;
 
 /** Reads a JSON Schema. A schema with `properties` describes an object, even without a `type`. */
-export function readSchema(path: string, value: unknown, { issues }: FormContext): JsonSchema | undefined {
+export function readSchema(
+  path: string,
+  value: unknown,
+  { issues }: Pick<FormContext, "issues">,
+): JsonSchema | undefined {
   if (!isJsonObject(value)) {
     issues.add(path, "a JSON Schema, as an object", value);
     return undefined;

@@ -4,12 +4,12 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
-import type { DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedOffer, DescribedRoute } from "@farebox/core/adapter";
 import { isJsonObject } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, schemaAt } from "../declaration.js";
 
 /** The declaration of a route, if it has one. */
-export function declarationOf({ extensions }: DescribedRoute): BazaarDeclaration | undefined {
+export function declarationOf({ extensions }: Pick<DescribedRoute, "extensions">): BazaarDeclaration | undefined {
   return extensions?.[BAZAAR] as BazaarDeclaration | undefined;
 }
 
@@ -38,11 +38,19 @@ export function fieldsOf(part: JsonObject | undefined): readonly DeclaredField[]
 }
 
 /** Prices for people: `0.01 USDC on eip155:8453, or …`. */
-export function describeOffers({ offers }: DescribedRoute): string {
+export function describeOffers({ offers }: Pick<DescribedRoute, "offers">): string {
   const prices = offers.map(({ price, symbol, amount, network, isMaximum }) => {
     const exact = price === undefined ? amount && `${amount} units` : `${price} ${symbol}`;
     if (exact === undefined) return `a price by request on ${network}`;
     return `${isMaximum ? "up to " : ""}${exact} on ${network}`;
   });
   return prices.join(", or ");
+}
+
+/** The offers as in an entry of a catalog, with the price for people. */
+export function toAccepts(offers: readonly DescribedOffer[]): readonly JsonObject[] {
+  return offers.map(({ scheme, network, amount, asset, payTo, price, symbol, isMaximum }) => ({
+    ...{ scheme, network, amount, asset, payTo },
+    ...(price === undefined ? {} : { price: `${isMaximum ? "up to " : ""}${price} ${symbol}` }),
+  }));
 }

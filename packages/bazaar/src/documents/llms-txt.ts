@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
+import { type DeclaredTool, declaredTools } from "./tools.js";
 
 /** Options of `writeLlmsTxt`. */
 export interface LlmsTxtOptions {
@@ -19,6 +20,7 @@ export function writeLlmsTxt(
   routes: readonly DescribedRoute[],
   { title, description }: LlmsTxtOptions,
   baseUrl: string,
+  tools: readonly DescribedTool[] = [],
 ): string {
   const lines = [
     `# ${toLine(title)}`,
@@ -30,14 +32,41 @@ export function writeLlmsTxt(
     "## Endpoints",
     "",
     ...routes.flatMap((route) => describe(route, baseUrl)),
+    ...describeTools(declaredTools(tools)),
   ];
   return `${lines.join("\n")}\n`;
 }
 
 function describe(route: DescribedRoute, baseUrl: string): readonly string[] {
-  const { method, template, description } = route;
-  const about = description === "" ? "" : `: ${toLine(description).replace(/[.]$/, "")}`;
-  return [`- \`${method} ${baseUrl}${template}\`${about}. Costs ${describeOffers(route)}.`, ...describeInput(route)];
+  const { method, template } = route;
+  return [
+    `- \`${method} ${baseUrl}${template}\`${aboutOf(route)}. Costs ${describeOffers(route)}.`,
+    ...describeInput(route),
+  ];
+}
+
+function describeTools(tools: readonly DeclaredTool[]): readonly string[] {
+  if (tools.length === 0) return [];
+  return [
+    "",
+    "## MCP tools",
+    "",
+    "A call without a payment is an error with the offers in it. Call again with the signed payment in",
+    '`_meta["x402/payment"]`.',
+    "",
+    ...tools.flatMap(({ tool, input }) => {
+      const { toolName, transport = "streamable-http", inputSchema } = input;
+      const where = tool.url.startsWith("mcp:") ? `as \`${toLine(tool.url)}\`` : `on \`${toLine(tool.url)}\``;
+      return [
+        `- \`${toLine(toolName)}\` ${where} (${transport})${aboutOf(tool)}. Costs ${describeOffers(tool)}.`,
+        ...fieldsOf(inputSchema).map((field) => describeField("argument", field)),
+      ];
+    }),
+  ];
+}
+
+function aboutOf({ description }: Pick<DescribedRoute, "description">): string {
+  return description === "" ? "" : `: ${toLine(description).replace(/[.]$/, "")}`;
 }
 
 function describeInput(route: DescribedRoute): readonly string[] {

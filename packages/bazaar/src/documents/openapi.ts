@@ -6,11 +6,12 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
-import type { DescribedOffer, DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedOffer, DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import { isJsonObject } from "@farebox/core/protocol";
 import { type BazaarDeclaration, BODY_TYPES, type BodyType, outputSchemaOf } from "../declaration.js";
 import { moveSchema } from "../declare/json-schema.js";
 import { type DeclaredField, declarationOf, describeOffers, fieldsOf, inputPart } from "./declared.js";
+import { describeTools } from "./tools.js";
 
 /** Options of `writeOpenApi`. */
 export interface OpenApiOptions {
@@ -26,6 +27,7 @@ export function writeOpenApi(
   routes: readonly DescribedRoute[],
   { title, version = "1.0.0", description }: OpenApiOptions,
   baseUrl: string,
+  tools: readonly DescribedTool[] = [],
 ): JsonObject {
   const paths = new Map<string, Record<string, unknown>>();
   const schemas: Record<string, JsonObject> = {};
@@ -41,6 +43,7 @@ export function writeOpenApi(
     servers: [{ url: baseUrl }],
     paths: Object.fromEntries(paths),
     ...(Object.keys(schemas).length === 0 ? {} : { components: { schemas } }),
+    ...describeTools(tools),
   };
 }
 

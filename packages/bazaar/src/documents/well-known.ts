@@ -6,18 +6,23 @@
  * @module
  */
 import type { JsonObject } from "@farebox/core";
-import type { DescribedRoute } from "@farebox/core/adapter";
+import type { DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import { BAZAAR } from "../declaration.js";
-import { declarationOf } from "./declared.js";
+import { declarationOf, toAccepts } from "./declared.js";
+import { declaredTools, toToolItem } from "./tools.js";
 
 /** Writes the document. A route with parameters has no single URL, so only `items` holds it. */
-export function writeWellKnown(routes: readonly DescribedRoute[], baseUrl: string): JsonObject {
+export function writeWellKnown(
+  routes: readonly DescribedRoute[],
+  baseUrl: string,
+  tools: readonly DescribedTool[] = [],
+): JsonObject {
   const urls = routes.filter(({ params }) => params.length === 0).map(({ template }) => baseUrl + template);
   return {
     version: 1,
     resources: [...new Set(urls)],
     x402Version: 2,
-    items: routes.map((route) => toItem(route, baseUrl)),
+    items: [...routes.map((route) => toItem(route, baseUrl)), ...declaredTools(tools).map(toToolItem)],
   };
 }
 
@@ -32,10 +37,7 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     description,
     mimeType,
     ...service,
-    accepts: offers.map(({ scheme, network, amount, asset, payTo, price, symbol, isMaximum }) => ({
-      ...{ scheme, network, amount, asset, payTo },
-      ...(price === undefined ? {} : { price: `${isMaximum ? "up to " : ""}${price} ${symbol}` }),
-    })),
+    accepts: toAccepts(offers),
     ...(declared === undefined ? {} : { extensions: { [BAZAAR]: declared } }),
   };
 }

@@ -95,6 +95,8 @@ export interface ListQuery extends CatalogFilter {
 export interface SearchQuery extends CatalogFilter {
   /** A description in natural language. */
   readonly query: string;
+  /** `price`: the best matches, the cheapest first. Default: the best first. */
+  readonly sort?: "price";
   /** 1 to 100. */
   readonly limit: number;
   /** The cursor of an earlier page. */

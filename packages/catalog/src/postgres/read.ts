@@ -36,11 +36,9 @@ export function createReader(run: RunQuery): Reader {
   return {
     async list({ facets, limit, offset, after, afterPrice }) {
       if (afterPrice !== undefined) {
-        const having = facets.map(
-          (_, at) => ` AND EXISTS (SELECT 1 FROM farebox_facets WHERE facet = $${at + 5} AND entry = id)`,
-        );
-        const sql = `SELECT ${STORED} FROM farebox_entries WHERE (price, id) > ($1, $2)${having.join("")}
-          ORDER BY price, id LIMIT $3 OFFSET $4`;
+        const page = `SELECT e.id FROM farebox_facets f JOIN farebox_entries e ON e.id = f.entry
+          WHERE f.facet = $5${others(facets, 5)} AND (e.price, e.id) > ($1, $2) ORDER BY e.price, e.id LIMIT $3 OFFSET $4`;
+        const sql = `SELECT ${STORED} FROM farebox_entries WHERE id IN (${page}) ORDER BY price, id`;
         return (await run(sql, [afterPrice, after, limit, offset, ...facets])).map(toEntry);
       }
       const page = `SELECT f.entry FROM farebox_facets f WHERE f.facet = $1${others(facets, 4)} AND f.entry > $2

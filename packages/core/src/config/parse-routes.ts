@@ -151,7 +151,8 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, as);
-  const inspection = inspect(subject, { facts, declarations, path, publicUrl: settings.publicUrls.publicUrl, issues });
+  const { publicUrl } = settings.publicUrls;
+  const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
 }
 
@@ -291,6 +292,7 @@ function schemesOf(options: readonly CompiledOption[]): readonly Scheme[] {
 interface InspectionContext {
   readonly facts: RouteFacts;
   readonly declarations: Declarations;
+  readonly listedAs: Pick<ChargedAs, "notices"> | undefined;
   readonly path: string;
   readonly publicUrl: string | undefined;
   readonly issues: Issues;
@@ -299,11 +301,12 @@ interface InspectionContext {
 /** Finds what looks wrong about a route before the first request. */
 function inspect(
   subject: ChallengeSubject,
-  { facts, declarations, path, publicUrl = "", issues }: InspectionContext,
+  { facts, declarations, listedAs, path, publicUrl = "", issues }: InspectionContext,
 ): RouteInspection {
   const compiled = [...declarations.compiled.values()];
-  const notices = compiled.flatMap((one) => one.notices.map(({ code, message }) => finding(code, facts.key, message)));
   const isPublic = compiled.some((one) => one.isPublic === true);
+  const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
+  const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
   if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
   const sample = sampleChallenge(subject, facts, publicUrl);
   if (sample === undefined) return { isPublic, size: "fits", notices };

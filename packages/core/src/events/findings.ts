@@ -29,6 +29,7 @@ export type FindingCode =
   | "FAREBOX_TEMPLATE_NOT_LISTABLE"
   | "FAREBOX_PATH_PARAM_UNKNOWN"
   | "FAREBOX_EXAMPLE_MISSING"
+  | "FAREBOX_TOOL_URL_UNKNOWN"
   | "FAREBOX_LISTING_REJECTED"
   | "FAREBOX_BODY_NOT_PARSED"
   | "FAREBOX_BODY_NOT_KEPT"
@@ -241,6 +242,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_TEMPLATE_NOT_LISTABLE: "Use only ASCII letters, digits and the characters _ - . ~ in the path",
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
+  FAREBOX_TOOL_URL_UNKNOWN:
+    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set; or write resource.url to keep this name",
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",

@@ -5,6 +5,7 @@
  */
 import type { Finding, Findings } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
+import type { DeclarationNotice } from "../extension.js";
 import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
@@ -31,6 +32,8 @@ export interface ChargedAs {
   readonly url: string;
   /** Goes into the offers as `outputSchema.input`: JSON values. */
   readonly input: JsonObject;
+  /** What looks wrong about it if catalogs list it. Default: nothing. */
+  readonly notices?: readonly DeclarationNotice[];
 }
 
 /** How well a challenge passes proxies. `large`: some refuse its header. `too_large`: most do. */

@@ -8,6 +8,7 @@
 import { formatAmount } from "../price/price.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
 import { METHODS } from "../route/route-key.js";
@@ -47,6 +48,13 @@ export interface DescribedRoute {
   readonly extensions: Extensions | undefined;
 }
 
+/** What is called by its name and not by HTTP: an MCP tool. */
+export interface DescribedTool
+  extends Pick<DescribedRoute, "description" | "mimeType" | "service" | "offers" | "extensions"> {
+  /** URL of the resource. */
+  readonly url: string;
+}
+
 /** The methods of a key without a method. HEAD is like GET, and OPTIONS is free. */
 const ANY: readonly string[] = METHODS.filter((method) => method !== "HEAD" && method !== "OPTIONS");
 
@@ -54,9 +62,7 @@ const ANY: readonly string[] = METHODS.filter((method) => method !== "HEAD" && m
 export function describeRoutes(places: readonly PricedPlace[]): readonly DescribedRoute[] {
   return places.flatMap((place) => {
     const compiled = compileRegistered(place.path ?? "");
-    const { isPublic, declarations } = place.route;
-    const isHidden = declarations.compiled.size > 0 && !isPublic;
-    if (isHidden || !compiled.ok) return [];
+    if (isHidden(place.route) || !compiled.ok) return [];
     const methods = place.method === "ANY" ? ANY : [place.method];
     return compiled.forms.flatMap(({ template, sample, paramsOf }) => {
       const path = { template, params: Object.keys(paramsOf(sample) ?? {}) };
@@ -65,20 +71,38 @@ export function describeRoutes(places: readonly PricedPlace[]): readonly Describ
   });
 }
 
+/** Describes what clients may find among the tools. */
+export function describeTools(routes: readonly PricedRoute[]): readonly DescribedTool[] {
+  return routes.flatMap((route) => {
+    const { url, description, mimeType, service } = route;
+    if (url === undefined || isHidden(route)) return [];
+    const extensions = route.declareAt({ method: "", locate: () => ({ routeTemplate: undefined, pathParams: {} }) });
+    return [{ url, description, mimeType, service, offers: describeOffers(route), extensions }];
+  });
+}
+
+function isHidden({ isPublic, declarations }: PricedRoute): boolean {
+  return declarations.compiled.size > 0 && !isPublic;
+}
+
 function describe(
   { route }: PricedPlace,
   method: string,
   { template, params }: Pick<DescribedRoute, "template" | "params">,
 ): DescribedRoute {
-  const { description, mimeType, service, offers, dynamic, declareAt } = route;
+  const { description, mimeType, service, declareAt } = route;
   // There is no request, so the template replaces its path.
   const place = { routeTemplate: template, pathParams: {} };
   return {
     method,
     ...{ template, params, description, mimeType, service },
-    offers: [...offers.map(describeOffer), ...dynamic.map(describeDynamic)],
+    offers: describeOffers(route),
     extensions: declareAt({ method, locate: () => place }),
   };
+}
+
+function describeOffers({ offers, dynamic }: PricedRoute): readonly DescribedOffer[] {
+  return [...offers.map(describeOffer), ...dynamic.map(describeDynamic)];
 }
 
 function describeOffer({ scheme: { allowsLess = false }, asset, amount, requirements }: Offer): DescribedOffer {

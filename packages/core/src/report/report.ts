@@ -23,7 +23,7 @@ import type { RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { Listing, Listings } from "../settlement/listings.js";
-import { type DescribedRoute, describeRoutes } from "./described-routes.js";
+import { type DescribedRoute, type DescribedTool, describeRoutes, describeTools } from "./described-routes.js";
 import { inspectRoutes, inspectTable } from "./inspect-routes.js";
 import type { Payees } from "./payees.js";
 import { type PricedPlace, type PricedRoutes, pathOf, placesOf, routesOf } from "./places.js";
@@ -175,6 +175,11 @@ export class Reporter {
   /** Describes every route that clients may find. */
   describe(view: RouterView): readonly DescribedRoute[] {
     return describeRoutes(placesOf(this.#priced, view));
+  }
+
+  /** Describes every tool that clients may find. */
+  describeTools(): readonly DescribedTool[] {
+    return describeTools(routesOf(this.#priced));
   }
 
   /** What a route of a table declares, by its key; `undefined`: nothing. */

@@ -3,19 +3,20 @@
  *
  * @module
  */
-import type { Catalog, CatalogFilter } from "@farebox/bazaar/facilitator";
+import { type Catalog, type CatalogFilter, NAMED_NETWORKS, PRICE_LIMITS } from "@farebox/bazaar/facilitator";
 import type { Logger } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { RequestHandler } from "express";
-import { CONTENT_SECURITY_POLICY, type PageQuery, type PageResults, problemPage, resultsPage } from "./catalog-html.js";
-import { logFailure } from "./log.js";
-import { checkLogger, hasMethods } from "./options.js";
+import { logFailure } from "../log.js";
+import { checkLogger, hasMethods } from "../options.js";
+import { CONTENT_SECURITY_POLICY, type PageQuery, type PageResults, problemPage, resultsPage } from "./document.js";
 
 /** Services per page. */
 const PER_PAGE = 20;
 
 /** Longest search text, in UTF-16 units. */
 const MAX_QUERY = 1_000;
+const MAX_NETWORK = 100;
 
 /** Options of the page. */
 export interface CatalogPageOptions {
@@ -24,14 +25,15 @@ export interface CatalogPageOptions {
 }
 
 /**
- * Creates a handler that shows a catalog as a page: `app.get("/", catalogPage(catalog))`. It reads `query`, `type`,
- * `network` and `cursor` from the URL, stores nothing, and needs no script, image or cookie. Works in Express 4 and 5.
+ * Creates a handler that shows a catalog as a page: `app.get("/", catalogPage(catalog))`. It reads `query`, `type`, `network`,
+ * `maxPrice`, `verified`, `sort` and `cursor` from the URL, stores nothing, and needs no script, image or cookie. Works in
+ * Express 4 and 5.
  *
  * @throws ConfigError with every issue at once.
  */
 export function catalogPage(catalog: Catalog, options: CatalogPageOptions = {}): RequestHandler {
   const issues = createIssues();
-  if (!hasMethods(catalog, ["list", "search"])) {
+  if (!hasMethods(catalog, ["list", "search", "countNetworks"])) {
     issues.add("catalog", "a catalog, e.g. createCatalog(…)", catalog);
   }
   issues.checkKeys("options", options, ["logger"]);
@@ -60,7 +62,14 @@ async function renderPage(
   const at = url.indexOf("?");
   const parameters = new URLSearchParams(at === -1 ? "" : url.slice(at));
   const read = (name: string) => (parameters.get(name) ?? "").trim();
-  const query: PageQuery = { query: read("query"), type: read("type"), network: read("network") };
+  const query: PageQuery = {
+    query: read("query"),
+    type: read("type"),
+    network: read("network"),
+    maxPrice: read("maxPrice"),
+    verified: read("verified"),
+    sort: read("sort"),
+  };
   const cursor = parameters.get("cursor") ?? undefined;
   const problem = problemOf(query, cursor, catalog);
   if (problem !== undefined) return { status: 400, page: problemPage(query, problem) };
@@ -72,33 +81,50 @@ async function renderPage(
   }
 }
 
-function problemOf({ query, type }: PageQuery, cursor: string | undefined, catalog: Catalog): string | undefined {
-  if (query.length > MAX_QUERY) return `The search text must not be longer than ${MAX_QUERY} characters.`;
-  if (type !== "" && type !== "http" && type !== "mcp") return "The kind must be http or mcp.";
-  const kind = query === "" ? "list" : "search";
+function problemOf(query: PageQuery, cursor: string | undefined, catalog: Catalog): string | undefined {
+  const { type, network, maxPrice, verified, sort } = query;
+  if (query.query.length > MAX_QUERY) return `The search text must not be longer than ${MAX_QUERY} characters.`;
+  if (!isOneOf(["", "http", "mcp"], type)) return "The kind must be http or mcp.";
+  if (network.length > MAX_NETWORK) return `The network must not be longer than ${MAX_NETWORK} characters.`;
+  if (!isOneOf(["", ...PRICE_LIMITS], maxPrice)) return `The price must be one of ${PRICE_LIMITS.join(", ")}.`;
+  if (!isOneOf(["", "true", "false"], verified)) return "The owner must be true or false.";
+  if (!isOneOf(["", "price"], sort)) return "The order must be price.";
+  const kind = query.query === "" ? "list" : "search";
   if (cursor !== undefined && !catalog.isCursor(kind, cursor)) return "There is no such page.";
   return undefined;
 }
 
+function isOneOf(words: readonly string[], text: string): boolean {
+  return words.includes(text);
+}
+
 async function find(catalog: Catalog, pageQuery: PageQuery, cursor: string | undefined): Promise<PageResults> {
-  const page = { limit: PER_PAGE, ...toFilter(pageQuery), ...(cursor === undefined ? {} : { cursor }) };
-  const { query } = pageQuery;
+  const { query, network } = pageQuery;
+  const order = pageQuery.sort === "price" ? ({ sort: "price" } as const) : {};
+  const page = { limit: PER_PAGE, ...order, ...toFilter(pageQuery), ...(cursor === undefined ? {} : { cursor }) };
   const found =
     query === ""
       ? await catalog.list({ ...page, offset: 0 })
       : { total: undefined, ...(await catalog.search({ ...page, query })) };
+  // A network without a name can be chosen where it is on the page.
+  const shown = found.entries.flatMap(({ accepts }) => accepts.map((offer) => offer.network));
+  const networks = new Set([...NAMED_NETWORKS, ...shown, ...(network === "" ? [] : [network])]);
   return {
     entries: found.entries,
     total: found.total,
+    networks: await catalog.countNetworks([...networks]),
     nextUrl: found.cursor === undefined ? undefined : urlOf(pageQuery, found.cursor),
     firstUrl: cursor === undefined ? undefined : urlOf(pageQuery),
   };
 }
 
-function toFilter({ type, network }: PageQuery): CatalogFilter {
+function toFilter({ type, network, maxPrice, verified }: PageQuery): CatalogFilter {
+  const limit = PRICE_LIMITS.find((some) => some === maxPrice);
   return {
     ...(type === "http" || type === "mcp" ? { type } : {}),
     ...(network === "" ? {} : { network }),
+    ...(limit === undefined ? {} : { maxPrice: limit }),
+    ...(verified === "" ? {} : { verified: verified === "true" }),
   };
 }
 

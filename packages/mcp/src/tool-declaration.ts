@@ -1,0 +1,82 @@
+/**
+ * What catalogs are told about a tool: its resource, and its declaration under `extensions.bazaar`.
+ *
+ * @module
+ */
+import type { JsonObject } from "@farebox/core";
+import { type Issues, issuePath } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
+import type { ToolResource } from "./tool-config.js";
+
+/** The extension by which services are listed in catalogs. */
+export const BAZAAR = "bazaar";
+
+/** Facilitators refuse to verify a payment whose resource has a longer description. */
+export const MAX_DESCRIPTION = 500;
+
+/** Reads `resource`. */
+export function readResource(given: unknown, issues: Issues): ToolResource {
+  if (given === undefined || !issues.checkKeys("resource", given, ["url", "description"])) return {};
+  const { url, description } = given;
+  const isUrl = typeof url === "string" && !/\s/.test(url) && URL.canParse(url);
+  if (url !== undefined && !isUrl) issues.add("resource.url", "an absolute URL such as mcp://tool/get_weather", url);
+  const isShort = typeof description === "string" && description.length <= MAX_DESCRIPTION;
+  if (description !== undefined && !isShort) {
+    issues.add("resource.description", `a text of at most ${MAX_DESCRIPTION} characters`, description);
+  }
+  return { ...(isUrl ? { url } : {}), ...(isShort ? { description } : {}) };
+}
+
+/** What the seller wrote under `extensions.bazaar`. The extension itself checks all of it. */
+export interface OwnDeclaration {
+  /** As written, if it is an object. */
+  readonly form: JsonObject | undefined;
+  /** Whether it is a complete declaration, `{ info, schema }`, which replaces ours. */
+  readonly isComplete: boolean;
+  readonly description: string | undefined;
+  readonly inputSchema: unknown;
+}
+
+/** Reads what the seller declares. A name that is not the tool's would send buyers to another tool. */
+export function readOwnDeclaration(extensions: unknown = {}, name: string, issues: Issues): OwnDeclaration {
+  const given = isJsonObject(extensions) ? (extensions[BAZAAR] ?? {}) : undefined;
+  const form = isJsonObject(given) ? given : undefined;
+  const isComplete = form !== undefined && "info" in form;
+  const { path, fields } = inputOf(form, isComplete);
+  for (const key of ["toolName", "tool"]) {
+    const declared = fields[key];
+    if (declared !== undefined && declared !== name) {
+      issues.add(issuePath(path, key), `the name of the tool, ${JSON.stringify(name)}, or nothing`, declared);
+    }
+  }
+  const { description, inputSchema } = fields;
+  return { form, isComplete, description: typeof description === "string" ? description : undefined, inputSchema };
+}
+
+function inputOf(form: JsonObject = {}, isComplete: boolean): { readonly path: string; readonly fields: JsonObject } {
+  if (!isComplete) return { path: `extensions.${BAZAAR}`, fields: form };
+  const input = isJsonObject(form["info"]) ? form["info"]["input"] : undefined;
+  return { path: `extensions.${BAZAAR}.info.input`, fields: isJsonObject(input) ? input : {} };
+}
+
+/** The tool as its configuration describes it. */
+export interface DescribedConfig {
+  readonly toolName: string;
+  readonly description: string;
+  readonly transport: string;
+  readonly inputSchema: JsonObject;
+  readonly example?: unknown;
+}
+
+/** Declares the tool, with the seller's additions. */
+export function declareTool(
+  described: DescribedConfig,
+  outputSchema: JsonObject | undefined,
+  { form, isComplete }: OwnDeclaration,
+): JsonObject | undefined {
+  if (form === undefined || isComplete) return undefined;
+  const { output } = form;
+  const hasOutput = isJsonObject(output) && "schema" in output;
+  const declared = outputSchema === undefined || hasOutput ? {} : { outputSchema };
+  return { ...described, ...declared, ...form };
+}
