@@ -43,7 +43,7 @@ const LONG: Registration = {
 };
 
 describe.skipIf(executablePath === undefined)("in a browser", () => {
-  const catalog = createCatalog({ store: createSqliteCatalogStore() });
+  const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
   const server = createServer(express().get("/", catalogPage(catalog)));
   let browser: Browser;
   let page: Page;

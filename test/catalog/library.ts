@@ -6,7 +6,7 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { type CatalogStore, createCatalog, type LocalCatalog } from "@farebox/catalog";
+import { type CatalogOptions, type CatalogStore, createCatalog, type LocalCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import type { FacilitatorRequest, FacilitatorScheme, Logger } from "@farebox/core";
 import { createFacilitator, facilitatorRouter, type LocalFacilitator } from "@farebox/facilitator";
@@ -75,6 +75,8 @@ export interface LibraryOptions {
   readonly logger?: Logger;
   readonly isExpress4?: boolean;
   readonly allowLocal?: boolean;
+  /** Default: no server is checked, and the first payee is believed. */
+  readonly owners?: Pick<CatalogOptions, "checkOwners" | "unverified" | "lookup">;
   readonly schemes?: readonly FacilitatorScheme[];
 }
 
@@ -103,7 +105,8 @@ const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453
 /** Starts the facilitator. */
 export async function openLibrary(options: LibraryOptions = {}): Promise<Library> {
   const { store = createSqliteCatalogStore(), now = Date.now, allowLocal = false, schemes = SCHEMES, logger } = options;
-  const catalog = createCatalog({ store, now, allowLocal });
+  const { owners = { checkOwners: false } } = options;
+  const catalog = createCatalog({ store, now, allowLocal, ...owners });
   const facilitator = createFacilitator({ schemes, catalog, ...(logger === undefined ? {} : { logger }) });
   const app = options.isExpress4 === true ? express4() : express();
   app.use(facilitatorRouter(facilitator, { open: true, ...(logger === undefined ? {} : { logger }) }));

@@ -5,6 +5,7 @@
  */
 import { ConfigError, createPayments, type PaymentsOptions } from "@farebox/express";
 import { pay } from "@farebox/testing";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import express, { type Express } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -74,16 +75,19 @@ describe("the OpenAPI document", () => {
   test("the OpenAPI document has every priced path with its mounts, and none that is hidden", async () => {
     const { paths, openapi, info } = await read();
     expect(Object.keys(paths!)).toEqual(PATHS);
-    expect([openapi, info]).toEqual(["3.1.0", { title: "Weather", version: "2.1.0" }]);
+    const license = { name: "Not stated", identifier: "NOASSERTION" };
+    expect([openapi, info]).toEqual(["3.1.0", { title: "Weather", version: "2.1.0", license }]);
   });
 
   test("the OpenAPI document has prices, parameters and responses as they are declared", async () => {
     const { paths } = await read();
     expect(paths!["/v1/weather/{city}"]).toEqual({
       get: {
+        operationId: "getV1WeatherByCity",
         summary: "The weather in a city",
         description: "The weather in a city",
         tags: ["weather"],
+        security: [{ x402: [] }],
         parameters: [
           { name: "city", in: "path", required: true, description: "Which", schema: { type: "string" } },
           {
@@ -94,12 +98,15 @@ describe("the OpenAPI document", () => {
         responses: {
           "200": {
             description: "Paid",
+            headers: { "PAYMENT-RESPONSE": { $ref: "#/components/headers/PaymentResponse" } },
             content: {
               "application/json": { schema: { type: "object", properties: { celsius: { type: "number" } } } },
             },
           },
           "402": {
             description: "Payment required: 0.01 USDC on eip155:84532. The ways to pay are in PAYMENT-REQUIRED.",
+            headers: { "PAYMENT-REQUIRED": { $ref: "#/components/headers/PaymentRequired" } },
+            content: { "application/json": { schema: { $ref: "#/components/schemas/PaymentRequired" } } },
           },
         },
         "x-payment-info": {
@@ -134,14 +141,110 @@ describe("the OpenAPI document", () => {
 
   test("the OpenAPI document refers to a declaration's definitions where they are now", async () => {
     const document = await read();
-    const schema = document["paths"]!["/v1/route"]!["post"]!["requestBody"]!["content"]!["application/json"]![
-      "schema"
-    ] as {
-      readonly properties: { readonly from: { readonly $ref: string } };
-    };
+    const content = document["paths"]!["/v1/route"]!["post"]!["requestBody"]!["content"]!["application/json"]!;
+    const schema = content["schema"] as { readonly properties: { readonly from: { readonly $ref: string } } };
+    expect(schema).not.toHaveProperty("$defs");
     const pointer = schema.properties.from.$ref.slice(2).split("/");
     const found = pointer.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], document);
     expect(found).toEqual(POINT);
+  });
+});
+
+/** A table of every kind of key, in an app that serves them. */
+function openWhole(): Express {
+  const payments = createPayments({ facilitator: "http://127.0.0.1:1", publicUrl: "https://api.acme.dev/shop" });
+  onTestFinished(() => payments.close());
+  const app = express();
+  app.get("/.well-known/x402", payments.wellKnown());
+  app.get("/openapi.json", payments.openapi({ title: "Shop" }));
+  app.get("/llms.txt", payments.llmsTxt({ title: "Shop" }));
+  const note = {
+    ...PRICED,
+    extensions: {
+      bazaar: {
+        inputSchema: {
+          properties: { text: { type: "string" }, at: { $ref: "#/$defs/point" } },
+          $defs: { point: POINT },
+        },
+        outputSchema: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] },
+      },
+    },
+  } as const;
+  const query = {
+    ...PRICED,
+    extensions: { bazaar: { input: { q: "a" }, inputSchema: { properties: { q: { type: "string" } } } } },
+  };
+  app.use(
+    payments.routes({
+      "GET /notes/:id": query,
+      "POST /notes/:note": note,
+      "PUT /notes/:id": note,
+      "PATCH /notes/:id": note,
+      "DELETE /notes/:id": query,
+      "HEAD /notes": query,
+      "GET /files/*/raw/*": { ...query, description: "" },
+      "GET /dl/*rest": query,
+      "GET /o{/:id}": PRICED,
+      "GET /a-b/:x.json": PRICED,
+      "POST /a/b/:x-:y": note,
+      "POST /a-b/:x-:y": note,
+      "GET /:tenant/notes/:tenant": PRICED,
+      "GET /slash/": PRICED,
+      "/any": note,
+    }),
+  );
+  app.use((_req, res) => void res.json({}));
+  return app;
+}
+
+describe("the documents of a table with parameters, wildcards and every method", () => {
+  test("the OpenAPI document is clean under Redocly's recommended rules, and valid by the schema of OpenAPI 3.1", async () => {
+    const { text } = await pay(openWhole(), { path: "/openapi.json" });
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source: text, absoluteRef: "openapi.json", config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+    expect(await new Validator().validate(JSON.parse(text))).toMatchObject({ valid: true });
+  });
+
+  test("the OpenAPI document has one path for a key with wildcards, and one for routes that differ in names", async () => {
+    const { text } = await pay(openWhole(), { path: "/openapi.json" });
+    const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, Record<string, never>>> };
+    const operations = Object.entries(paths).map(([path, methods]) => [path, Object.keys(methods).join(" ")]);
+    expect(operations).toEqual([
+      ["/notes/{id}", "get post put patch delete"],
+      ["/notes", "head"],
+      ["/files/{var1}/raw/{var2}", "get"],
+      ["/dl/{rest}", "get"],
+      ["/o/{id}", "get"],
+      ["/o", "get"],
+      ["/a-b/{x}.json", "get"],
+      ["/a/b/{x}-{y}", "post"],
+      ["/a-b/{x}-{y}", "post"],
+      ["/{tenant}/notes/{tenant2}", "get"],
+      ["/slash", "get"],
+      ["/any", "get post put patch delete"],
+    ]);
+    expect(paths["/notes/{id}"]?.["post"]).toMatchObject({
+      operationId: "postNotesByNote",
+      parameters: [{ name: "id" }],
+    });
+    const ids = [paths["/a/b/{x}-{y}"], paths["/a-b/{x}-{y}"]].map((item) => item?.["post"]?.["operationId"]);
+    expect(ids).toEqual(["postABByXByY", "postABByXByY2"]);
+  });
+
+  test("every document has one URL for a key with wildcards", async () => {
+    const app = openWhole();
+    const { resources, items } = (await pay(app, { path: "/.well-known/x402" })).json() as {
+      resources: string[];
+      items: { resource: string; routeTemplate?: string }[];
+    };
+    expect(resources.filter((url) => /files|dl/.test(url))).toEqual([]);
+    expect(items.filter(({ resource }) => /files|dl/.test(resource))).toMatchObject([
+      { resource: "https://api.acme.dev/shop/files/:var1/raw/:var2", routeTemplate: "/shop/files/:var1/raw/:var2" },
+      { resource: "https://api.acme.dev/shop/dl/:rest", routeTemplate: "/shop/dl/:rest" },
+    ]);
+    const { text } = await pay(app, { path: "/llms.txt" });
+    expect(text.match(/`GET .*?files.*?`/g)).toEqual(["`GET https://api.acme.dev/shop/files/:var1/raw/:var2`"]);
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * Paid tools in the documents of a server: llms.txt, OpenAPI and .well-known/x402.
  */
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -66,9 +67,11 @@ describe("paid tools in the documents", () => {
     ]);
   });
 
-  test("OpenAPI names each paid tool, and every reference in it resolves", async () => {
+  test("OpenAPI names each paid tool, every reference in it resolves, and it is clean under Redocly's rules", async () => {
     const document = JSON.parse(await read("/openapi.json"));
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true });
+    const config = await createConfig({ extends: ["recommended"] });
+    expect(await lintFromString({ source: JSON.stringify(document), absoluteRef: "openapi.json", config })).toEqual([]);
     expect(Object.keys(document.paths)).toEqual(["/report"]);
     const [weather, locate, any, ...others] = document["x-mcp-tools"];
     expect(others).toEqual([]);

@@ -38,7 +38,7 @@ const embedder = {
     return some.map(() => [1]);
   },
 };
-const catalog = createCatalog({ store: createSqliteCatalogStore(), embedder });
+const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder });
 await listSamples(catalog);
 await allEmbedded;
 for (const [query] of CHOSEN_WITH) await catalog.search({ query, limit: 1 });

@@ -7,6 +7,7 @@ import {
   BAZAAR,
   type Catalog,
   type CatalogEntry,
+  type CatalogFilter,
   type ListPage,
   type ListQuery,
   type Registered,
@@ -20,12 +21,15 @@ import { createIssues } from "@farebox/core/issues";
 import { checkEmbedder, createEncoder, type Embedder } from "./embedder.js";
 import { facetsOfFilter, facetsOfService } from "./facets.js";
 import { createMeaningKeeper } from "./meanings.js";
+import type { Unverified } from "./ownership/claims.js";
+import type { HostLookup } from "./ownership/guarded-fetch.js";
+import { createOwners } from "./ownership/owners.js";
 import { type Ranking, rankEntries, type SearchSources } from "./search.js";
-import { mergeService, priceOf, readService, type Service, toEntry } from "./service.js";
+import { mergeService, NO_PRICE, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
 import { termsOf, textsOf } from "./texts.js";
 import { createIndexer, type Near } from "./vector-index.js";
-import { embedEntry, vocabulary } from "./word-vectors.js";
+import { embedEntry, VECTOR_SIZE, vocabulary } from "./word-vectors.js";
 
 /** Options of `createCatalog`. */
 export interface CatalogOptions {
@@ -33,6 +37,15 @@ export interface CatalogOptions {
   readonly store: CatalogStore;
   /** Whether to list `http:` URLs and private hosts, for development. Default false. */
   readonly allowLocal?: boolean;
+  /** Whether the catalog checks with the server of a URL who sells there. Without that it believes the first payee. Default true. */
+  readonly checkOwners?: boolean;
+  /**
+   * What happens to services that no server has confirmed: the catalog hides them, shows them last in a search, or shows them
+   * like others. Default `"hide"`; with `allowLocal` or without `checkOwners` `"show"`.
+   */
+  readonly unverified?: Unverified;
+  /** Finds the addresses of a server that is checked. Default: DNS. */
+  readonly lookup?: HostLookup;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
   /**
@@ -46,9 +59,11 @@ export interface CatalogOptions {
 
 /** A catalog in this process. */
 export interface LocalCatalog extends Catalog {
+  /** Checks the claims that are due now, and waits for the outcomes. The catalog also does that by itself. */
+  checkDue(): Promise<void>;
   /** Removes an entry, with any payee; `false` when it is not listed. */
   remove(key: { readonly resource: string; readonly toolName?: string }): Promise<boolean>;
-  /** Closes the store. */
+  /** Ends the checks, and closes the store. */
   close(): Promise<void>;
 }
 
@@ -58,46 +73,62 @@ export interface LocalCatalog extends Catalog {
  * @throws ConfigError with every issue at once.
  */
 export function createCatalog(options: CatalogOptions): LocalCatalog {
-  const { store, allowLocal = false, now = Date.now, embedder, logger } = parseOptions(options);
+  const { store, allowLocal = false, checkOwners = true, lookup, now = Date.now } = parseOptions(options);
+  const { unverified = allowLocal || !checkOwners ? "show" : "hide", embedder, logger } = options;
   const encoder = embedder && createEncoder(embedder, logger);
   const indexer = createIndexer(store, encoder);
   const keeper = encoder && createMeaningKeeper(store, indexer, encoder);
   keeper?.refresh();
   const rules: RegistrationRules = Object.freeze({ allowLocal });
+  const owners = checkOwners
+    ? createOwners({ store, allowLocal, unverified, lookup, now, toChange: changeFor })
+    : undefined;
   return Object.freeze({
     rules,
     async register(registration) {
-      const registered = await register(store, registration, now());
+      const registered = await (owners?.register(registration) ?? register(store, registration, now()));
       keeper?.refresh();
       return registered;
     },
-    list: (query) => list(store, query),
+    list: (query) => list(store, query, unverified),
     async search(query) {
       const index = await indexer.current();
-      // Another process may have registered an entry and ended.
+      // Another process may have registered an entry and ended, or an owner has confirmed one.
       if (index.missing.size > 0) keeper?.refresh();
-      return search(query, { store, index, words: vocabulary(), encoder });
+      return search(query, { store, index, words: vocabulary(), encoder }, unverified);
     },
     countNetworks: (networks) => countNetworks(store, networks),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
+    checkDue: async () => owners?.checkDue(),
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
     async close() {
+      await owners?.close();
       await keeper?.close();
       await store.close();
     },
   } satisfies LocalCatalog);
 }
 
+const KEYS = ["store", "allowLocal", "checkOwners", "unverified", "lookup", "now", "embedder", "logger"];
+
 function parseOptions(options: CatalogOptions): CatalogOptions {
   const issues = createIssues();
-  if (issues.checkKeys("options", options, ["store", "allowLocal", "now", "embedder", "logger"])) {
-    const { store, allowLocal, now, embedder, logger } = options;
+  if (issues.checkKeys("options", options, KEYS)) {
+    const { store, unverified, checkOwners, embedder, logger } = options;
     if (typeof store?.update !== "function")
       issues.add("options.store", "a store, e.g. createSqliteCatalogStore()", store);
-    if (allowLocal !== undefined && typeof allowLocal !== "boolean") {
-      issues.add("options.allowLocal", "true or false", allowLocal);
+    for (const name of ["allowLocal", "checkOwners"] as const) {
+      const value = options[name];
+      if (value !== undefined && typeof value !== "boolean") issues.add(`options.${name}`, "true or false", value);
     }
-    if (now !== undefined && typeof now !== "function") issues.add("options.now", "a function", now);
+    for (const name of ["lookup", "now"] as const) {
+      const value = options[name];
+      if (value !== undefined && typeof value !== "function") issues.add(`options.${name}`, "a function", value);
+    }
+    const allowed = checkOwners === false ? ["last", "show"] : ["hide", "last", "show"];
+    if (unverified !== undefined && !allowed.includes(unverified)) {
+      issues.add("options.unverified", `one of ${allowed.join(", ")}`, unverified);
+    }
     if (embedder !== undefined) checkEmbedder(embedder, issues);
     if (logger !== undefined && typeof logger?.warn !== "function") {
       issues.addText("options.logger", "an object with info, warn and error", "something else");
@@ -113,14 +144,17 @@ async function register(store: CatalogStore, registration: Registration, updated
   let refusal: string | undefined;
   await store.update(key, (found) => {
     const merged = mergeService(found && readService(found), registration, updatedMs);
-    if (merged.ok) return changeFor(merged.service, updatedMs);
+    if (merged.ok) return changeFor(key, merged.service, updatedMs);
     refusal = merged.reason;
     return undefined;
   });
   return refusal === undefined ? { kind: "listed" } : { kind: "rejected", reason: refusal };
 }
 
-function changeFor(service: Service, updatedMs: number): EntryChange {
+function changeFor({ resource, toolName }: EntryKey, service: Service | undefined, updatedMs: number): EntryChange {
+  // No filter and no word finds an entry that is not listed.
+  if (service === undefined)
+    return { ...UNLISTED, service: JSON.stringify({ resource, toolName, methods: [] }), updatedMs };
   const texts = textsOf(service);
   const terms = termsOf(texts);
   const facets = facetsOfService(service, [BAZAAR]);
@@ -128,8 +162,24 @@ function changeFor(service: Service, updatedMs: number): EntryChange {
   return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector, price: priceOf(service) };
 }
 
-async function list(store: CatalogStore, { limit, offset, cursor, sort, ...filter }: ListQuery): Promise<ListPage> {
-  const facets = facetsOfFilter(filter);
+const UNLISTED = {
+  texts: { name: "", description: "", parameters: "", other: "" },
+  terms: [],
+  facets: [],
+  vector: new Int8Array(VECTOR_SIZE),
+  price: NO_PRICE,
+} as const;
+
+/** The facets of entries that match a filter and are shown. */
+function shownFacets(filter: CatalogFilter, unverified: Unverified): readonly number[] {
+  if (unverified !== "hide") return facetsOfFilter(filter);
+  const facets = facetsOfFilter({ ...filter, verified: true });
+  return filter.verified === false ? [...facets, ...facetsOfFilter({ verified: false })] : facets;
+}
+
+async function list(store: CatalogStore, query: ListQuery, unverified: Unverified): Promise<ListPage> {
+  const { limit, offset, cursor, sort, ...filter } = query;
+  const facets = shownFacets(filter, unverified);
   const start = cursor === undefined ? undefined : readListCursor(cursor);
   const page = start ?? { offset, after: 0, ...(sort === undefined ? {} : { afterPrice: "" }) };
   // One entry more than the page shows whether there is a next page.
@@ -163,15 +213,18 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
 async function search(
   { query, limit, cursor, sort, ...filter }: SearchQuery,
   sources: SearchSources,
+  unverified: Unverified,
 ): Promise<SearchPage> {
-  const facets = facetsOfFilter(filter);
+  const { store } = sources;
+  const facets = shownFacets(filter, unverified);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
   const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
-  const sorted = rest === undefined && sort === "price" ? await cheapestFirst(sources.store, ranked) : ranked;
-  const shown = sorted.slice(0, limit);
-  const more = sorted.slice(limit);
+  const sorted = rest === undefined && sort === "price" ? await cheapestFirst(store, ranked) : ranked;
+  const ordered = rest === undefined ? await verifiedFirst(store, sorted, unverified) : sorted;
+  const shown = ordered.slice(0, limit);
+  const more = ordered.slice(limit);
   const ids = shown.map(({ id }) => id);
-  const found = new Map((await sources.store.find(ids, facets)).map((entry) => [entry.id, entry]));
+  const found = new Map((await store.find(ids, facets)).map((entry) => [entry.id, entry]));
   return {
     entries: shown.flatMap(({ id, score }) => {
       const entry = found.get(id);
@@ -185,6 +238,18 @@ async function search(
 /** Scores have three decimals. */
 function roundScore(score: number): number {
   return Math.round(score * 1_000) / 1_000;
+}
+
+/** Moves entries that no owner has confirmed to the end. */
+async function verifiedFirst(
+  store: CatalogStore,
+  ranked: readonly Near[],
+  unverified: Unverified,
+): Promise<readonly Near[]> {
+  if (unverified !== "last") return ranked;
+  const ids = ranked.map(({ id }) => id);
+  const verified = new Set((await store.find(ids, facetsOfFilter({ verified: true }))).map(({ id }) => id));
+  return [...ranked.filter(({ id }) => verified.has(id)), ...ranked.filter(({ id }) => !verified.has(id))];
 }
 
 function readEntry(entry: StoredEntry): CatalogEntry {

@@ -5,9 +5,14 @@
  */
 export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
 export type { Embedder } from "./embedder.js";
+export type { Unverified } from "./ownership/claims.js";
+export type { HostLookup } from "./ownership/guarded-fetch.js";
 export type {
   CatalogStore,
+  Decide,
+  DueEntry,
   EntryChange,
+  EntryChecks,
   EntryKey,
   EntryTexts,
   RankedText,

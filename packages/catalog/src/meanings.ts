@@ -60,7 +60,8 @@ export function createMeaningKeeper(store: CatalogStore, indexer: Indexer, encod
   }
 
   async function embed(ids: readonly number[], index: VectorIndex): Promise<boolean> {
-    const found = await store.find(ids, []);
+    // An entry that waits for its owner has no method yet.
+    const found = (await store.find(ids, [])).filter((entry) => readService(entry).methods.length > 0);
     const listed = new Set(found.map(({ id }) => id));
     for (const id of ids) if (!listed.has(id)) index.giveUp(id);
     if (found.length === 0) return true;

@@ -60,20 +60,41 @@ const MAX_OFFERS = 16;
  * registration is refused.
  */
 export function mergeService(listed: Service | undefined, registration: Registration, updatedMs: number): Merged {
-  const { type, resource, toolName, offer, ...declared } = registration;
-  const fresh: ServiceMethod = { ...declared, offers: [offer], updatedMs };
-  if (listed === undefined) return { ok: true, service: { type, resource, toolName, methods: [fresh] } };
-  const offers = offersOf(listed);
+  const { offer } = registration;
+  const offers = listed === undefined ? [] : offersOf(listed);
   const isKnown = offers.some(({ payTo }) => payTo === offer.payTo);
   const isFamilyTaken = offers.some(({ network }) => familyOf(network) === familyOf(offer.network));
   if (!isKnown && isFamilyTaken) return { ok: false, reason: "the resource is listed with another payTo" };
+  return { ok: true, service: putOffer(listed, registration, { updatedMs, isDescribing: isKnown }) };
+}
+
+/** Adds or replaces an offer. Its payment describes a new method, and a listed one if it `isDescribing`. */
+export function putOffer(
+  listed: Service | undefined,
+  registration: Registration,
+  { updatedMs, isDescribing }: { readonly updatedMs: number; readonly isDescribing: boolean },
+): Service {
+  const { type, resource, toolName, offer, ...declared } = registration;
+  const fresh: ServiceMethod = { ...declared, offers: [offer], updatedMs };
+  if (listed === undefined) return { type, resource, toolName, methods: [fresh] };
   const same = listed.methods.find((method) => nameOf(method) === nameOf(fresh));
   const others = listed.methods.filter((method) => method !== same);
   const kept = (same?.offers ?? []).filter((other) => !isSameOffer(other, offer));
-  const declaredBy = same === undefined || isKnown ? fresh : same;
-  const merged = { ...declaredBy, offers: [...kept, offer].slice(-MAX_OFFERS), updatedMs };
-  const methods = [...others, merged].sort((one, other) => rankOf(one) - rankOf(other));
-  return { ok: true, service: { ...listed, methods } };
+  const described = same === undefined || isDescribing ? fresh : same;
+  const merged = { ...described, offers: [...kept, offer].slice(-MAX_OFFERS), updatedMs };
+  return { ...listed, methods: [...others, merged].sort((one, other) => rankOf(one) - rankOf(other)) };
+}
+
+/** Keeps some offers, and the methods that have one; `undefined` when no offer is left. */
+export function keepOffers(
+  service: Service,
+  isKept: (method: string, offer: RegisteredOffer) => boolean,
+): Service | undefined {
+  const methods = service.methods.flatMap((method) => {
+    const offers = method.offers.filter((offer) => isKept(nameOf(method), offer));
+    return offers.length === 0 ? [] : [{ ...method, offers }];
+  });
+  return methods.length === 0 ? undefined : { ...service, methods };
 }
 
 /** `""` for an MCP tool. */
@@ -98,7 +119,7 @@ function isSameOffer(one: RegisteredOffer, other: RegisteredOffer): boolean {
 }
 
 /** Entries without a price in dollars are sorted behind all others. */
-const NO_PRICE = "~";
+export const NO_PRICE = "~";
 
 /**
  * The cheapest offer in dollars as a text that sorts like the number: its length in two digits, then its digits. Exact for any

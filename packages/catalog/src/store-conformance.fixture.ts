@@ -313,6 +313,41 @@ function testWriting(store: () => CatalogStore): void {
     expect(entry?.service).toBe("20");
   });
 
+  test("update passes the checks of an entry to decide, and removes the entry when decide says so", async () => {
+    const key = keyAt(60);
+    const checks = { claims: '["a claim"]', dueMs: 1_769_860_800_007, leasedMs: 5 };
+    await store().update(key, () => change("checked", { checks }));
+    await store().update(key, (found) => {
+      expect(found).toMatchObject({ service: "checked", checks });
+      return change("checked again");
+    });
+    expect(
+      await store().update(key, (found) => {
+        expect(found?.checks).toEqual({ claims: "[]", dueMs: undefined, leasedMs: 0 });
+        return "remove";
+      }),
+    ).toBe(true);
+    await store().update(key, (found) => void expect(found).toBeUndefined());
+    expect(await store().countTerms(["checked", "again"])).toEqual(new Map());
+  });
+
+  test("takeDue leases entries that are due, the longest due first, to one caller", async () => {
+    const write = (at: number, dueMs?: number, leasedMs = 0) =>
+      store().update(keyAt(at), () => change(`due ${at}`, { checks: { claims: `[${at}]`, dueMs, leasedMs } }));
+    const take = async (nowMs: number, limit: number) =>
+      (await store().takeDue({ nowMs, untilMs: nowMs + 100, limit })).map(({ claims }) => claims).sort();
+    await Promise.all([write(61, 1_000), write(62, 900), write(63, 5_000), write(64), write(65, 800, 2_000)]);
+    expect(await take(1_000, 1)).toEqual(["[62]"]);
+    expect((await Promise.all([take(1_000, 9), take(1_000, 9), take(1_000, 9)])).flat()).toEqual(["[61]"]);
+    expect(await take(1_099, 9)).toEqual([]);
+    const [due] = await store().takeDue({ nowMs: 1_100, untilMs: 1_200, limit: 1 });
+    await store().postpone(due?.id ?? 0, 1_150);
+    expect(await take(1_149, 9)).toEqual(["[61]"]);
+    expect(await take(1_150, 9)).toEqual([due?.claims]);
+    for (const at of [61, 62, 63, 64, 65]) await store().remove(keyAt(at));
+    expect(await take(9_999_999, 9)).toEqual([]);
+  });
+
   test("remove removes an entry with its texts, terms and facets", async () => {
     expect(await store().remove(keyAt(2))).toBe(true);
     expect(await rank(store(), "forecast")).toEqual([]);

@@ -31,6 +31,23 @@ export interface EntryTexts {
   readonly other: string;
 }
 
+/** The claims of an entry, and when they are checked with the server of the URL. */
+export interface EntryChecks {
+  /** JSON. */
+  readonly claims: string;
+  /** When the entry is due for a check: milliseconds since 1970. */
+  readonly dueMs?: number | undefined;
+  /** Until when a process checks it. */
+  readonly leasedMs: number;
+}
+
+/** An entry that is due for a check. */
+export interface DueEntry {
+  readonly id: number;
+  /** See {@link EntryChecks}. */
+  readonly claims: string;
+}
+
 /** The new content of an entry. */
 export interface EntryChange {
   readonly service: string;
@@ -44,6 +61,8 @@ export interface EntryChange {
   readonly vector: Int8Array;
   /** Digits, or `~` for none. Entries are sorted by it as ASCII text. */
   readonly price: string;
+  /** Default: no claims. */
+  readonly checks?: EntryChecks;
 }
 
 /** A request for one page of the list. Entries must have every facet. */
@@ -106,15 +125,31 @@ export interface StoreChanges {
   readonly isMore: boolean;
 }
 
+/** Decides about an entry. Runs once, or not at all. */
+export type Decide = (
+  found: (StoredEntry & { readonly checks: EntryChecks }) | undefined,
+) => EntryChange | "remove" | undefined;
+
 /** Stores entries. Calls reject with the error of the database when it cannot be reached. */
 export interface CatalogStore {
   /**
    * Reads an entry, lets `decide` return its new content, and writes that, in one transaction: two registrations of one key
-   * never interleave. `undefined` writes nothing. Returns whether the entry was written.
+   * never interleave. `undefined` writes nothing, `"remove"` removes the entry. Returns whether anything was written.
    */
-  update(key: EntryKey, decide: (found: StoredEntry | undefined) => EntryChange | undefined): Promise<boolean>;
+  update(key: EntryKey, decide: Decide): Promise<boolean>;
   /** Removes an entry; `false` when it is not stored. */
   remove(key: EntryKey): Promise<boolean>;
+  /**
+   * Finds entries that are due at `nowMs`, the longest due first, and leases them until `untilMs`: no other process finds them
+   * before.
+   */
+  takeDue(query: {
+    readonly nowMs: number;
+    readonly untilMs: number;
+    readonly limit: number;
+  }): Promise<readonly DueEntry[]>;
+  /** Changes when an entry is due, and ends its lease. */
+  postpone(id: number, dueMs: number): Promise<void>;
   /** Lists a page in the order of registration, or by price. */
   list(query: StoreQuery): Promise<readonly StoredEntry[]>;
   /** Counts the entries that have every facet. */

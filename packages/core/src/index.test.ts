@@ -74,7 +74,10 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "isJsonObject",
       "isNetwork",
       "isReason",
+      "matchesTemplate",
       "parseJson",
+      "piecesOf",
+      "problemOfTemplate",
       "sameNetwork",
     ]
   `);

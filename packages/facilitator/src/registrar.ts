@@ -9,8 +9,8 @@ import type { FacilitatorRequest, Logger, SettlementResponse, VerifyResponse } f
 import { logFailure } from "./log.js";
 
 /**
- * How a declaration was listed. `processing`: the declaration is valid. It is listed once its payment is settled, or as soon
- * as the catalog has stored it.
+ * How a declaration was listed. `processing`: the declaration is valid. It is listed once its payment is settled, as soon as
+ * the catalog has stored it, or when the server of the URL has confirmed it.
  */
 export type ListingOutcome =
   | { readonly status: "success" | "processing" }

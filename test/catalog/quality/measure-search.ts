@@ -41,6 +41,7 @@ writeFileSync(fileURLToPath(`${DOCUMENT}.md`), writeDocument(measured));
 
 async function measure(embedder: Embedder | undefined): Promise<readonly MeasuredSet[]> {
   const catalog = createCatalog({
+    checkOwners: false,
     store: createSqliteCatalogStore(),
     ...(embedder === undefined ? {} : { embedder }),
   });

@@ -12,6 +12,7 @@ import type {
   Extension,
   JsonObject,
   Outline,
+  RoutePath,
 } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
@@ -20,7 +21,14 @@ import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
 import { isMcpForm, readMcpForm } from "./mcp-form.js";
 import { isReadyForm, readReadyForm } from "./ready-form.js";
-import { type FillPath, hasTemplate, narrowToMethod, noteTemplates, preparePathFields } from "./request-fields.js";
+import {
+  type FillPath,
+  isListedByTemplate,
+  leavesItsPath,
+  narrowToMethod,
+  noteTemplates,
+  preparePathFields,
+} from "./request-fields.js";
 
 /** Creates the extension. `@farebox/express` includes it. */
 export function bazaarExtension(): Extension {
@@ -77,6 +85,8 @@ function readForm(form: JsonObject, context: FormContext): readonly Draft[] {
 interface Prepared {
   readonly fixed: BazaarDeclaration;
   readonly fillPath: FillPath;
+  /** Whether facilitators list the route by a template. Most requests have the one of the request before. */
+  readonly isListed: (path: RoutePath) => boolean;
 }
 
 function createAt(drafts: readonly Draft[]): CompiledDeclaration["at"] {
@@ -93,14 +103,27 @@ function createAt(drafts: readonly Draft[]): CompiledDeclaration["at"] {
 }
 
 function prepare(declaration: BazaarDeclaration): Prepared {
-  return { fixed: Object.freeze(declaration), fillPath: preparePathFields(declaration) };
+  return { fixed: Object.freeze(declaration), fillPath: preparePathFields(declaration), isListed: rememberLast() };
 }
 
-function fillIn({ fixed, fillPath }: Prepared, { locate }: DeclarationOccasion): BazaarDeclaration {
+function rememberLast(): Prepared["isListed"] {
+  let last: { readonly template: string; readonly isListed: boolean } | undefined;
+  return (path) => {
+    if (last?.template !== path.template) last = { template: path.template, isListed: isListedByTemplate(path) };
+    return last.isListed;
+  };
+}
+
+function fillIn(
+  { fixed, fillPath, isListed }: Prepared,
+  { locate }: DeclarationOccasion,
+): BazaarDeclaration | undefined {
   const { routeTemplate, pathParams } = locate();
+  // A catalog would list a path that this route does not have.
+  if (leavesItsPath(pathParams)) return undefined;
   if (routeTemplate === undefined) return fixed;
-  const isListed = hasTemplate({ template: routeTemplate, params: Object.keys(pathParams) });
-  return isListed ? fillPath(routeTemplate, pathParams) : fixed;
+  const isTemplate = isListed({ template: routeTemplate, params: Object.keys(pathParams) });
+  return isTemplate ? fillPath(routeTemplate, pathParams) : fixed;
 }
 
 /** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */

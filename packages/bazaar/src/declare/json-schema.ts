@@ -154,3 +154,41 @@ function moveReferences(schema: unknown, pointer: string): unknown {
 function moveReference(reference: string, pointer: string): string {
   return reference === "#" || reference.startsWith("#/") ? pointer + reference.slice(1) : reference;
 }
+
+/** Keywords whose values are schemas by name. */
+const MAPS: readonly string[] = ["properties", "patternProperties", "dependentSchemas"];
+
+/** Keywords of definitions, which are in the schema only to be referred to. */
+const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
+
+/**
+ * Takes the definitions out of a schema.
+ *
+ * @param lift - Returns the new reference of a definition by its old one, which is a JSON pointer.
+ */
+export function liftDefinitions(schema: unknown, lift: (reference: string) => string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => liftDefinitions(item, lift));
+  if (!isJsonObject(schema)) return schema;
+  const kept = Object.entries(schema).filter(([key]) => !DEFINITIONS.includes(key) && key !== "$schema");
+  return Object.fromEntries(
+    kept.map(([key, value]) => {
+      if (key === "$ref" && typeof value === "string" && /^#(?:\/|$)/.test(value)) return [key, lift(value)];
+      if (MAPS.includes(key) && isJsonObject(value)) {
+        return [
+          key,
+          Object.fromEntries(Object.entries(value).map(([name, one]) => [name, liftDefinitions(one, lift)])),
+        ];
+      }
+      return [key, DATA.includes(key) ? value : liftDefinitions(value, lift)];
+    }),
+  );
+}
+
+/** The part of a schema that a reference leads to. */
+export function resolveReference(schema: JsonSchema, reference: string): unknown {
+  const names = decodeURIComponent(reference).split("/").slice(1);
+  return names.reduce<unknown>((found, name) => {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+    return isJsonObject(found) || Array.isArray(found) ? (found as JsonObject)[key] : undefined;
+  }, schema);
+}

@@ -6,7 +6,7 @@
  * @module
  */
 import type { JsonObject, RoutePath } from "@farebox/core";
-import { isJsonObject } from "@farebox/core/protocol";
+import { isJsonObject, piecesOf, problemOfTemplate } from "@farebox/core/protocol";
 import { type BazaarDeclaration, inputSchemaOf, type JsonSchema } from "../declaration.js";
 import type { FormContext } from "./draft.js";
 
@@ -69,47 +69,39 @@ function toType(value: string, schema: unknown): unknown {
   return type === "boolean" && (value === "true" || value === "false") ? value === "true" : value;
 }
 
-const TEMPLATE = /^\/[\w/:.\-~%]+$/;
-
-/** Facilitators decode a template up to five times before they refuse it. */
-const MAX_PASSES = 5;
-
-/** Whether facilitators accept a template: few characters are allowed, and it must stay on its origin and path. */
-function isListableTemplate(template: string): boolean {
-  if (!TEMPLATE.test(template)) return false;
-  let decoded = template;
-  for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const next = decode(decoded);
-    if (next === undefined) return false;
-    if (next === decoded) return !decoded.includes("..") && !decoded.includes("://");
-    decoded = next;
-  }
-  return false;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The template of `/*`. Many routes have it, so it identifies none of them. */
 const ANY_PATH = "/:var1";
 
-/** Whether catalogs list a route by its template, and not by each path. */
-export function hasTemplate({ template, params }: RoutePath): boolean {
+/** Whether a route is meant to be listed by its template, and not by each path. */
+function hasTemplate({ template, params }: RoutePath): boolean {
   return params.length > 0 && template !== ANY_PATH;
+}
+
+/** Why facilitators do not accept a template, as the end of a sentence. */
+function problemOf({ template, params }: RoutePath): string | undefined {
+  const names = new Set(piecesOf(template).flatMap((piece) => (piece.kind === "param" ? [piece.name] : [])));
+  const isReadable = names.size === params.length && params.every((name) => names.has(name));
+  return problemOfTemplate(template) ?? (isReadable ? undefined : "does not separate a name from the text behind it");
+}
+
+/** Whether catalogs list a route by its template, and not by each path. */
+export function isListedByTemplate(path: RoutePath): boolean {
+  return hasTemplate(path) && problemOf(path) === undefined;
+}
+
+/** Whether the URL of a request leads to another path than its own: URL parsers resolve `.` and `..`. */
+export function leavesItsPath(pathParams: Readonly<Record<string, string>>): boolean {
+  return Object.values(pathParams).some((value) => value.split("/").some((part) => part === "." || part === ".."));
 }
 
 /** Notes templates that facilitators do not accept. */
 export function noteTemplates({ route: { paths = [] }, note }: FormContext): void {
   for (const path of paths) {
-    if (!hasTemplate(path) || isListableTemplate(path.template)) continue;
+    const problem = hasTemplate(path) ? problemOf(path) : undefined;
+    if (problem === undefined) continue;
     note(
       "FAREBOX_TEMPLATE_NOT_LISTABLE",
-      `Facilitators do not accept the template ${path.template}, so they list each of its paths separately`,
+      `Facilitators do not accept the template ${path.template}, which ${problem}, so they list each of its paths separately`,
     );
   }
 }

@@ -33,11 +33,17 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     resource: baseUrl + template,
     type: declared?.info.input.type ?? "http",
     method,
-    ...(params.length === 0 ? {} : { routeTemplate: template }),
+    ...(params.length === 0 ? {} : { routeTemplate: pathOf(baseUrl) + template }),
     description,
     mimeType,
     ...service,
     accepts: toAccepts(offers),
     ...(declared === undefined ? {} : { extensions: { [BAZAAR]: declared } }),
   };
+}
+
+/** A template begins at the root of the host. */
+function pathOf(baseUrl: string): string {
+  const path = URL.canParse(baseUrl) ? new URL(baseUrl).pathname : "";
+  return path.endsWith("/") ? path.slice(0, -1) : path;
 }

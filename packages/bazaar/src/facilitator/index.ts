@@ -30,4 +30,5 @@ export type {
   SearchPage,
   SearchQuery,
 } from "./catalog.js";
+export { isPublicHost } from "./listed-resource.js";
 export { readRegistration } from "./read-registration.js";

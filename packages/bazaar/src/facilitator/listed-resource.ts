@@ -6,12 +6,15 @@
  * @module
  */
 import { BlockList, isIP } from "node:net";
+import { isJsonObject, matchesTemplate, problemOfTemplate } from "@farebox/core/protocol";
 
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
   readonly type: "http" | "mcp";
   readonly routeTemplate: unknown;
+  /** The declared values of the template's parameters. */
+  readonly pathParams: unknown;
   /** Whether to list `http:` URLs and private hosts. */
   readonly allowLocal: boolean;
 }
@@ -41,12 +44,12 @@ function listedTool(url: string, { type, routeTemplate }: ResourceClaim): Listed
   return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");
 }
 
-function listedUrl(url: URL, { routeTemplate, allowLocal }: ResourceClaim): ListedResource {
+function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: ResourceClaim): ListedResource {
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
   if (problem !== undefined) return refuse(problem);
   if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
-  const badTemplate = problemOfTemplate(routeTemplate, pathname);
+  const badTemplate = problemOfPath(routeTemplate, pathname, pathParams);
   return badTemplate === undefined
     ? { ok: true, resource: `${origin}${routeTemplate}` }
     : refuse(`routeTemplate ${badTemplate}`);
@@ -64,87 +67,51 @@ function refuse(reason: string): ListedResource {
   return { ok: false, reason };
 }
 
-const TEMPLATE_FORM = /^\/[a-zA-Z0-9_/:.\-~%]+$/;
-const MAX_TEMPLATE = 512;
-const MAX_DECODINGS = 5;
-
 /** Checks a template such as `/users/:id` against the path of its payment. Never throws. */
-function problemOfTemplate(template: unknown, pathname: string): string | undefined {
-  if (typeof template !== "string") return "is not a string";
-  if (template.length > MAX_TEMPLATE) return `is longer than ${MAX_TEMPLATE} characters`;
-  if (!TEMPLATE_FORM.test(template)) return "is not a path of letters, digits and :param segments";
-  const decoded = decodeFully(template);
-  if (decoded === undefined) return "is not percent-encoded properly";
-  if (decoded.includes("..") || decoded.split("/").includes(".")) return "leads out of its own path";
-  if (decoded.includes("://") || decoded.includes("//") || decoded.includes("\\")) return "leads to another origin";
-  if (/[?#\s]/.test(decoded)) return "has more than a path";
-  return matches(template, pathname) ? undefined : `does not match the path of the payment, ${shorten(pathname)}`;
-}
-
-/** Decodes until nothing changes, because each reader of the catalog may decode once more. */
-function decodeFully(text: string): string | undefined {
-  let decoded = text;
-  for (let pass = 0; pass < MAX_DECODINGS; pass++) {
-    const next = decode(decoded);
-    if (next === undefined || next === decoded) return next;
-    decoded = next;
-  }
-  return undefined;
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether a path matches a template: literal segments are equal, parameters match any text. */
-function matches(template: string, pathname: string): boolean {
-  const wanted = segmentsOf(template);
-  const given = segmentsOf(pathname);
-  // A wildcard at the end is written `:varN`. It matches the rest of the path, which may be empty.
-  const isOpen = /^:var\d+$/.test(wanted.at(-1) ?? "");
-  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
-  const isLongEnough = isOpen ? given.length >= fixed.length : given.length === fixed.length;
-  return isLongEnough && fixed.every((segment, at) => segment.includes(":") || isSame(segment, given[at] ?? ""));
-}
-
-function segmentsOf(path: string): readonly string[] {
-  return path.split("/").filter((segment) => segment !== "");
-}
-
-/** Ignores case and percent-encoding, because routers and proxies differ in both. */
-function isSame(one: string, other: string): boolean {
-  return (decode(one) ?? one).toLowerCase() === (decode(other) ?? other).toLowerCase();
+function problemOfPath(template: unknown, pathname: string, pathParams: unknown): string | undefined {
+  const problem = problemOfTemplate(template);
+  if (problem !== undefined || typeof template !== "string") return problem;
+  const params = isJsonObject(pathParams) ? pathParams : {};
+  return matchesTemplate(template, pathname, params)
+    ? undefined
+    : `does not match the path of the payment, ${shorten(pathname)}`;
 }
 
 function shorten(path: string): string {
   return path.length > 80 ? `${path.slice(0, 77)}...` : path;
 }
 
-const LOCAL = new BlockList();
-const LOCAL_IPV4 = ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"];
-const LOCAL_IPV4_MORE = ["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"];
-const LOCAL_IPV6 = ["::/128", "::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"];
-for (const [family, ranges] of [
-  ["ipv4", [...LOCAL_IPV4, ...LOCAL_IPV4_MORE]],
-  ["ipv6", LOCAL_IPV6],
-] as const) {
+/** Private, reserved and documentation addresses of IANA's registries, and addresses that stand for another one. */
+const LOCAL_IPV4 = [
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"],
+  ...["192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["224.0.0.0/4", "240.0.0.0/4"],
+];
+/**
+ * Global addresses begin with the bits 001. The first three ranges are all others: loopback, mapped and translated IPv4, local,
+ * link-local, multicast. Then Teredo and other protocols' addresses, documentation, 6to4.
+ */
+const LOCAL_IPV6 = ["::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+
+/** One list per family: a list of both would match an IPv4 address with the ranges of mapped addresses. */
+const LOCAL = { ipv4: listOf("ipv4", LOCAL_IPV4), ipv6: listOf("ipv6", LOCAL_IPV6) };
+
+function listOf(family: "ipv4" | "ipv6", ranges: readonly string[]): BlockList {
+  const list = new BlockList();
   for (const range of ranges) {
     const [network = "", prefix] = range.split("/");
-    LOCAL.addSubnet(network, Number(prefix), family);
+    list.addSubnet(network, Number(prefix), family);
   }
+  return list;
 }
 
 /** Host names that no public resolver knows. */
 const LOCAL_NAME = /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$/;
 
-/** Whether a host (`URL.hostname`) may be public. Makes no DNS request. */
+/** Whether a host (`URL.hostname`, or an address) may be public. Makes no DNS request. */
 export function isPublicHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const family = isIP(host);
-  if (family !== 0) return !LOCAL.check(host, family === 4 ? "ipv4" : "ipv6");
+  if (family !== 0) return family === 4 ? !LOCAL.ipv4.check(host, "ipv4") : !LOCAL.ipv6.check(host, "ipv6");
   return !LOCAL_NAME.test(host.toLowerCase());
 }

@@ -284,6 +284,8 @@ const TEMPLATES: readonly (readonly [template: unknown, reason: RegExp])[] = [
   ["/%5Cevil.example", /another origin/],
   ["/weather%3Fx=1", /not a path|more than a path/],
   ["/weather%20x", /more than a path/],
+  ["/weather%00", /more than a path/],
+  ["/weather%250a", /more than a path/],
   ["/", /not a path/],
   ["*", /not a path/],
   ["/wétter", /not a path/],

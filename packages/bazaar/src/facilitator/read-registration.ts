@@ -64,7 +64,10 @@ function readDeclaration(
     problemOfInstance(schema, info, "info") ??
     problemOfResource(resource);
   if (problem !== undefined) return rejected(problem);
-  const listed = listedResource({ url: resource["url"], type, routeTemplate, allowLocal });
+  const listed = listedResource({
+    ...{ url: resource["url"], type, routeTemplate, allowLocal },
+    pathParams: input["pathParams"],
+  });
   if (!listed.ok) return rejected(listed.reason);
   if (leadsElsewhere(input, listed.resource)) return rejected("info.input names a resource of another origin");
   const offer = readOffer(request);

@@ -9,8 +9,8 @@
 import { createIssues } from "@farebox/core/issues";
 import pg from "pg";
 import type { CatalogStore } from "../store.js";
-import { createReader } from "./read.js";
-import { removeEntry, SCHEMA, updateEntry } from "./write.js";
+import { createReader, type RunQuery } from "./read.js";
+import { POSTPONE, removeEntry, SCHEMA, TAKE_DUE, updateEntry } from "./write.js";
 
 /** Options of `createPostgresCatalogStore`. */
 export interface PostgresCatalogStoreOptions {
@@ -46,11 +46,18 @@ export function createPostgresCatalogStore(options: PostgresCatalogStoreOptions)
     await prepared;
     return pool;
   };
-  const reader = createReader(async (sql, values) => (await (await ready()).query(sql, values)).rows);
+  const run: RunQuery = async (sql, values) => (await (await ready()).query(sql, values)).rows;
   return Object.freeze({
     update: async (key, decide) => inTransaction(await ready(), (client) => updateEntry(client, key, decide)),
     remove: async (key) => inTransaction(await ready(), (client) => removeEntry(client, key)),
-    ...reader,
+    async takeDue({ nowMs, untilMs, limit }) {
+      const taken = (await run(TAKE_DUE, [nowMs, untilMs, limit])) as readonly { id: string; claims: string }[];
+      return taken.map(({ id, claims }) => ({ id: Number(id), claims }));
+    },
+    async postpone(id, dueMs) {
+      await run(POSTPONE, [id, dueMs]);
+    },
+    ...createReader(run),
     close: () => pool.end(),
   } satisfies CatalogStore);
 }

@@ -10,7 +10,7 @@ import { PUT_MEANINGS, STORED, toEntry } from "./write.js";
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
 
 /** The calls of one statement. */
-export type Reader = Omit<CatalogStore, "update" | "remove" | "close">;
+export type Reader = Omit<CatalogStore, "update" | "remove" | "takeDue" | "postpone" | "close">;
 
 /** Weights in the order of PostgreSQL: other texts, parameters, description, name. */
 const WEIGHTS = "{0.08, 0.25, 0.66, 1.0}";

@@ -5,7 +5,14 @@
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import { type CatalogStore, digestOf, type EntryChange, type EntryKey, type StoredEntry } from "../store.js";
+import {
+  type Decide,
+  digestOf,
+  type EntryChange,
+  type EntryChecks,
+  type EntryKey,
+  type StoredEntry,
+} from "../store.js";
 
 /** Creates missing tables. The lock lets two processes that start together take turns. */
 export const SCHEMA = `
@@ -24,6 +31,10 @@ CREATE TABLE IF NOT EXISTS farebox_entries (
   texts tsvector NOT NULL
 );
 ALTER TABLE farebox_entries ADD COLUMN IF NOT EXISTS price text COLLATE "C" NOT NULL DEFAULT '~';
+ALTER TABLE farebox_entries ADD COLUMN IF NOT EXISTS claims text NOT NULL DEFAULT '[]';
+ALTER TABLE farebox_entries ADD COLUMN IF NOT EXISTS due bigint;
+ALTER TABLE farebox_entries ADD COLUMN IF NOT EXISTS leased bigint NOT NULL DEFAULT 0;
+CREATE INDEX IF NOT EXISTS farebox_entries_due ON farebox_entries (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS farebox_entries_price ON farebox_entries (price, id);
 CREATE INDEX IF NOT EXISTS farebox_entries_written ON farebox_entries (written, id);
 CREATE INDEX IF NOT EXISTS farebox_entries_texts ON farebox_entries USING gin (texts);
@@ -61,7 +72,13 @@ const TEXTS = `
 type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
 
 /** The columns that every change writes. */
-const ALWAYS: Columns = { service: ({ service }) => service, updated: ({ updatedMs }) => updatedMs };
+const ALWAYS: Columns = {
+  service: ({ service }) => service,
+  updated: ({ updatedMs }) => updatedMs,
+  claims: ({ checks }) => checks?.claims ?? "[]",
+  due: ({ checks }) => checks?.dueMs ?? null,
+  leased: ({ checks }) => checks?.leasedMs ?? 0,
+};
 
 /** The columns that are written when an indexed part has changed, besides the texts. */
 const INDEXED: Columns = {
@@ -82,6 +99,10 @@ export function toEntry(row: unknown): StoredEntry {
   return { id: Number(id), service, updatedMs: Number(updated), price };
 }
 
+function toChecks({ claims, due, leased }: EntryRow): EntryChecks {
+  return { claims, dueMs: due === null ? undefined : Number(due), leasedMs: Number(leased) };
+}
+
 function valuesOf(columns: Columns, change: EntryChange): unknown[] {
   return Object.values(columns).map((read) => read(change));
 }
@@ -95,21 +116,24 @@ function assign(columns: Columns, from: number): string {
 
 interface EntryRow {
   readonly id: string;
+  readonly claims: string;
+  readonly due: string | null;
+  readonly leased: string;
   readonly digest: Buffer;
   readonly terms: string;
   readonly facets: readonly string[];
 }
 
 /** See `CatalogStore.update`. */
-export async function updateEntry(
-  client: PoolClient,
-  entryKey: EntryKey,
-  decide: Parameters<CatalogStore["update"]>[1],
-): Promise<boolean> {
+export async function updateEntry(client: PoolClient, entryKey: EntryKey, decide: Decide): Promise<boolean> {
   const key = keyOf(entryKey);
   const found = await lock(client, key);
-  const change = decide(found && toEntry(found));
+  const change = decide(found && { ...toEntry(found), checks: toChecks(found) });
   if (change === undefined) return false;
+  if (change === "remove") {
+    if (found !== undefined) await removeFound(client, found);
+    return true;
+  }
   if (found?.digest.equals(digestOf(change)) === true) {
     await client.query(TOUCH, [found.id, ...valuesOf(ALWAYS, change)]);
     return true;
@@ -132,12 +156,23 @@ export async function updateEntry(
 export async function removeEntry(client: PoolClient, entryKey: EntryKey): Promise<boolean> {
   const found = await lock(client, keyOf(entryKey));
   if (found === undefined) return false;
+  await removeFound(client, found);
+  return true;
+}
+
+async function removeFound(client: PoolClient, found: EntryRow): Promise<void> {
   await client.query("DELETE FROM farebox_entries WHERE id = $1", [found.id]);
   await client.query(DROP_MEANINGS, [found.id]);
   await client.query(DROP_FACETS, [found.facets, found.id]);
   await countTerms(client, found.terms.split(" "), []);
-  return true;
 }
+
+/** See `CatalogStore.takeDue`. Processes that take at the same time skip each other's entries. */
+export const TAKE_DUE = `
+  UPDATE farebox_entries SET leased = $2 WHERE id IN (
+    SELECT id FROM farebox_entries WHERE due <= $1 AND leased <= $1 ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED
+  ) RETURNING id, claims`;
+export const POSTPONE = "UPDATE farebox_entries SET due = $2, leased = 0 WHERE id = $1";
 
 const NAMES = Object.keys(INDEXED);
 const INSERT = `
@@ -153,7 +188,7 @@ const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) 
 /** Locks a key until the transaction ends, even if it has no row yet. */
 async function lock(client: PoolClient, key: Buffer): Promise<EntryRow | undefined> {
   await client.query("SELECT pg_advisory_xact_lock($1)", [String(key.readBigInt64BE())]);
-  const sql = `SELECT ${STORED}, digest, terms, facets FROM farebox_entries WHERE key = $1`;
+  const sql = `SELECT ${STORED}, claims, due, leased, digest, terms, facets FROM farebox_entries WHERE key = $1`;
   return (await client.query<EntryRow>(sql, [key])).rows[0];
 }
 

@@ -33,12 +33,14 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
   const db = new Database(path, { timeout: 5_000 });
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   createTables(db);
-  const { update, remove, putMeanings } = createWriter(db);
+  const { update, remove, takeDue, postpone, putMeanings } = createWriter(db);
   const { list, count, countEach, find, rank, countTerms, similarTerms, changes } = createReader(db);
   const whileOpen = createGuard();
   return Object.freeze({
     update: whileOpen.guard(update),
     remove: whileOpen.guard(remove),
+    takeDue: whileOpen.guard(takeDue),
+    postpone: whileOpen.guard(postpone),
     list: whileOpen.guard(list),
     count: whileOpen.guard(count),
     countEach: whileOpen.guard(countEach),

@@ -6,8 +6,11 @@
 import type { Database } from "libsql";
 import {
   type CatalogStore,
+  type Decide,
+  type DueEntry,
   digestOf,
   type EntryChange,
+  type EntryChecks,
   type EntryKey,
   type StoredEntry,
   type StoredMeaning,
@@ -71,8 +74,16 @@ END;
 `;
 
 /** Columns that the first version of the table does not have. */
-const LATER_COLUMNS = { price: "TEXT NOT NULL DEFAULT '~'" };
-const LATER_INDEXES = "CREATE INDEX IF NOT EXISTS entries_price ON entries (price, id);";
+const LATER_COLUMNS = {
+  price: "TEXT NOT NULL DEFAULT '~'",
+  claims: "TEXT NOT NULL DEFAULT '[]'",
+  due: "INTEGER",
+  leased: "INTEGER NOT NULL DEFAULT 0",
+};
+const LATER_INDEXES = `
+CREATE INDEX IF NOT EXISTS entries_price ON entries (price, id);
+CREATE INDEX IF NOT EXISTS entries_due ON entries (due) WHERE due IS NOT NULL;
+`;
 
 /** Creates missing tables, columns and indexes. */
 export function createTables(db: Database): void {
@@ -89,7 +100,13 @@ export function createTables(db: Database): void {
 type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
 
 /** The columns that every change writes. */
-const ALWAYS: Columns = { service: ({ service }) => service, updated: ({ updatedMs }) => updatedMs };
+const ALWAYS: Columns = {
+  service: ({ service }) => service,
+  updated: ({ updatedMs }) => updatedMs,
+  claims: ({ checks }) => checks?.claims ?? "[]",
+  due: ({ checks }) => checks?.dueMs ?? null,
+  leased: ({ checks }) => checks?.leasedMs ?? 0,
+};
 
 /** The columns that are written when an indexed part has changed. */
 const INDEXED: Columns = {
@@ -110,6 +127,10 @@ export function toEntry(row: unknown): StoredEntry {
   return { id, service, updatedMs: updated, price };
 }
 
+function toChecks({ claims, due, leased }: EntryRow): EntryChecks {
+  return { claims, dueMs: due ?? undefined, leasedMs: leased };
+}
+
 function valuesOf(columns: Columns, change: EntryChange): readonly unknown[] {
   return Object.values(columns).map((read) => read(change));
 }
@@ -122,13 +143,18 @@ function assign(columns: Columns): string {
 
 /** The writing calls, synchronous. */
 export interface Writer {
-  update(key: EntryKey, decide: Parameters<CatalogStore["update"]>[1]): boolean;
+  update(key: EntryKey, decide: Decide): boolean;
   remove(key: EntryKey): boolean;
   putMeanings(embedder: string, meanings: readonly StoredMeaning[]): void;
+  takeDue(query: Parameters<CatalogStore["takeDue"]>[0]): readonly DueEntry[];
+  postpone(id: number, dueMs: number): void;
 }
 
 interface EntryRow {
   readonly id: number;
+  readonly claims: string;
+  readonly due: number | null;
+  readonly leased: number;
   readonly digest: Uint8Array;
   readonly terms: string;
   readonly facets: string;
@@ -136,7 +162,9 @@ interface EntryRow {
 
 /** Prepares the statements. */
 export function createWriter(db: Database): Writer {
-  const select = db.prepare(`SELECT ${STORED}, digest, terms, facets FROM entries WHERE resource = ? AND tool = ?`);
+  const select = db.prepare(
+    `SELECT ${STORED}, claims, due, leased, digest, terms, facets FROM entries WHERE resource = ? AND tool = ?`,
+  );
   const names = Object.keys(INDEXED);
   const insert = db.prepare(
     `INSERT INTO entries (resource, tool, revision, ${names.join(", ")})
@@ -150,7 +178,19 @@ export function createWriter(db: Database): Writer {
     "INSERT OR REPLACE INTO meanings (entry, embedder, vector) SELECT id, ?, ? FROM entries WHERE id = ? AND terms = ?",
   );
   const markChanged = db.prepare(`UPDATE entries SET revision = ${REVISION} WHERE id = ?`);
+  const anyDue = db.prepare("SELECT 1 FROM entries WHERE due <= ? AND leased <= ? LIMIT 1");
+  const take = db.prepare(
+    `UPDATE entries SET leased = ? WHERE id IN (
+       SELECT id FROM entries WHERE due <= ? AND leased <= ? ORDER BY due LIMIT ?
+     ) RETURNING id, claims`,
+  );
+  const postpone = db.prepare("UPDATE entries SET due = ?, leased = 0 WHERE id = ?");
   const index = createIndex(db);
+
+  function remove(found: EntryRow): void {
+    drop.run(found.id);
+    index.remove(found);
+  }
 
   function write(key: EntryKey, found: EntryRow | undefined, change: EntryChange): void {
     if (found !== undefined && digestOf(change).equals(found.digest)) {
@@ -173,17 +213,17 @@ export function createWriter(db: Database): Writer {
     update: ({ resource, toolName }, decide) =>
       inTransaction(db, () => {
         const found = select.get(resource, toolName) as EntryRow | undefined;
-        const change = decide(found === undefined ? undefined : toEntry(found));
+        const change = decide(found && { ...toEntry(found), checks: toChecks(found) });
         if (change === undefined) return false;
-        write({ resource, toolName }, found, change);
+        if (change !== "remove") write({ resource, toolName }, found, change);
+        else if (found !== undefined) remove(found);
         return true;
       }),
     remove: ({ resource, toolName }) =>
       inTransaction(db, () => {
         const found = select.get(resource, toolName) as EntryRow | undefined;
         if (found === undefined) return false;
-        drop.run(found.id);
-        index.remove(found);
+        remove(found);
         return true;
       }),
     putMeanings: (embedder, meanings) =>
@@ -195,6 +235,12 @@ export function createWriter(db: Database): Writer {
           markChanged.run(id);
         }
       }),
+    takeDue({ nowMs, untilMs, limit }) {
+      // Most calls find nothing, and need no lock of the file.
+      const isAny = anyDue.get(nowMs, nowMs) !== undefined;
+      return isAny ? (take.all(untilMs, nowMs, nowMs, limit) as DueEntry[]) : [];
+    },
+    postpone: (id, dueMs) => void postpone.run(dueMs, id),
   };
 }
 

@@ -16,7 +16,13 @@ import type {
   SettleTime,
   Unmetered,
 } from "../options.js";
-import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, type LeveledChallenge } from "../pricing/challenge.js";
+import {
+  type ChallengeOccasion,
+  type ChallengeSubject,
+  compileChallenge,
+  HEADER_BUDGET,
+  type WrittenChallenge,
+} from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
 import type { CompiledOption } from "../pricing/dynamic-price.js";
 import {
@@ -35,7 +41,7 @@ import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 import { declarePaymentIdentifier, PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
 import { compilePath } from "../route/path.js";
-import type { PathForm } from "../route/path-form.js";
+import { type PathForm, templatesOf } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -110,11 +116,7 @@ function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issue
     return [];
   }
   const { method, forms } = compiled;
-  const paths = forms.map(({ template, sample, paramsOf }) => ({
-    template,
-    params: Object.keys(paramsOf(sample) ?? {}),
-  }));
-  return [{ key, method, forms, value: parsePricedRoute({ key, method, paths }, route, context) }];
+  return [{ key, method, forms, value: parsePricedRoute({ key, method, paths: templatesOf(forms) }, route, context) }];
 }
 
 function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
@@ -150,8 +152,8 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
-  const subject = toChallengeSubject(terms, offers, as);
   const { publicUrl } = settings.publicUrls;
+  const subject = toChallengeSubject(terms, offers, { as, publicUrl });
   const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
 }
@@ -308,42 +310,38 @@ function inspect(
   const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
   const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
   if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
-  const sample = sampleChallenge(subject, facts, publicUrl);
-  if (sample === undefined) return { isPublic, size: "fits", notices };
-  if (!parseJson(sample.body).ok) {
+  if (subject.offers.length === 0) return { isPublic, size: "fits", sample: undefined, notices };
+  const sample = sampleOccasion(facts, publicUrl);
+  const challenge = compileChallenge(subject)(sample);
+  if (!parseJson(challenge.body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
   }
-  const size = sizeOf(sample);
+  const size = sizeOf(challenge);
   if (size === "too_large") {
-    const message = `Its PAYMENT-REQUIRED header has ${sample.header.length} characters`;
+    const message = `Its PAYMENT-REQUIRED header has ${challenge.header.length} characters`;
     notices.push(finding("FAREBOX_CHALLENGE_TOO_LARGE", facts.key, message));
   }
-  return { isPublic, size, notices };
+  return { isPublic, size, sample, notices };
 }
 
 /** Stands for the server until the seller has set its URL. */
 const SAMPLE_ORIGIN = "https://api.example.com";
 
-/** A challenge as most requests get it; `undefined`: no offer is the same for all requests. */
-function sampleChallenge(
-  subject: ChallengeSubject,
-  { method = "GET", paths }: RouteFacts,
-  publicUrl: string,
-): LeveledChallenge | undefined {
-  if (subject.offers.length === 0) return undefined;
+/** A request as most are. */
+function sampleOccasion({ method = "GET", paths }: RouteFacts, publicUrl: string): ChallengeOccasion {
   const [path = { template: "/", params: [] }] = paths ?? [];
   const place = {
     routeTemplate: path.template,
     pathParams: Object.fromEntries(path.params.map((name) => [name, "0"])),
   };
   const url = `${publicUrl || SAMPLE_ORIGIN}${path.template}`;
-  return compileChallenge(subject)({ url, method, error: "Payment required", locate: () => place });
+  return { url, method, error: "Payment required", locate: () => place };
 }
 
 /** A payer sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
 const MAX_HEADER = 8192;
 
-function sizeOf({ header }: LeveledChallenge): ChallengeSize {
+function sizeOf({ header }: WrittenChallenge): ChallengeSize {
   if (header.length > MAX_HEADER) return "too_large";
   return header.length > HEADER_BUDGET ? "large" : "fits";
 }

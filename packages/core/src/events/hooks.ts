@@ -162,6 +162,11 @@ export class Hooks {
     return verdict;
   }
 
+  /** Whether a hook has to be asked about payments. */
+  asks(name: AskingHook): boolean {
+    return this.#hooks[name] !== undefined;
+  }
+
   /** Asks a hook about a payment; `undefined`: go on. */
   async ask(name: AskingHook, facts: () => PaymentFacts): Promise<Denied | undefined> {
     const hook = this.#hooks[name];

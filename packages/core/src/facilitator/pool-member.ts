@@ -175,7 +175,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
         lane = "unsigned";
         place = queues[lane].enter(from);
       }
-      if (!(await place)) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
+      const hasPlace = typeof place === "boolean" ? place : await place;
+      if (!hasPlace) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
       const queue = queues[lane];
       const about = { payer: source };
       const read = readVerifyResponse;
@@ -455,37 +456,49 @@ interface Limits {
 }
 
 /** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
-async function within<T>(
-  { operation, deadlineMs, signal }: Limits,
-  call: (options: CallOptions) => Promise<T>,
-): Promise<T> {
-  if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
-  const controller = new AbortController();
-  const { promise: ended, reject } = withRejection();
-  const end = (when: string) => {
-    reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
-    controller.abort();
-  };
-  const giveUp = () => end(GIVEN_UP);
-  const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
-  // `/supported` is fetched in the background and must not keep the process alive.
-  if (operation === "supported") timer.unref();
-  signal?.addEventListener("abort", giveUp);
-  try {
-    // A seller's own facilitator may return a value that is not a promise.
-    return await Promise.race([call({ signal: controller.signal }), ended]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", giveUp);
-  }
-}
-
-function withRejection(): { readonly promise: Promise<never>; readonly reject: (error: Error) => void } {
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<never>((_, rejectIt) => {
-    reject = rejectIt;
+function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
+    let controller: AbortController | undefined;
+    let endedEarly = false;
+    const options: CallOptions = {
+      // Made when it is asked for: a facilitator in this process seldom does.
+      get signal() {
+        controller ??= new AbortController();
+        if (endedEarly) controller.abort();
+        return controller.signal;
+      },
+    };
+    const end = (when: string) => {
+      over();
+      endedEarly = true;
+      reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
+      controller?.abort();
+    };
+    const giveUp = () => end(GIVEN_UP);
+    const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
+    const over = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
+    };
+    // `/supported` is fetched in the background and must not keep the process alive.
+    if (operation === "supported") timer.unref();
+    signal?.addEventListener("abort", giveUp);
+    const responded = (response: T) => {
+      over();
+      resolve(response);
+    };
+    const failed = (error: unknown) => {
+      over();
+      reject(error);
+    };
+    try {
+      // A seller's own facilitator may return a value that is not a promise.
+      Promise.resolve(call(options)).then(responded, failed);
+    } catch (error) {
+      failed(error);
+    }
   });
-  return { promise, reject };
 }
 
 function timedOut(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {

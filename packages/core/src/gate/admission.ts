@@ -132,7 +132,7 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
   readonly runs: Pick<Runs, "beginSettled">;
-  readonly hooks: Pick<Hooks, "ask" | "tell">;
+  readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -359,7 +359,7 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: amountNotSet() };
     }
     const payment = withAmount(paid, amount);
-    const denial = await hooks.ask("beforeSettle", () => factsOf(payment));
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(payment)) : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
       return { kind: "replace", response: denied(denial) };

@@ -156,10 +156,10 @@ export class SignatureChecks {
 }
 
 /** Checks the request by the route's `validate`; `undefined`: it is valid. Rejects if a function of the seller's throws. */
-export async function checkInput(
+export function checkInput(
   matched: MatchedRequest,
   findings: Pick<Findings, "add">,
-): Promise<GateResponse | undefined> {
+): Promise<GateResponse | undefined> | GateResponse | undefined {
   const { route, request, locate } = matched;
   const { validate, declarations } = route;
   if (validate === undefined) return undefined;

@@ -317,15 +317,15 @@ describe("a payer with several payments", () => {
 test("counts an uncharged request down even if its payment was claimed anew before the store responded", async () => {
   const { pay, store } = createShop({ maxRunsPerPayer: 2 });
   const { release } = store;
-  let respond = () => {};
-  const responded = new Promise<void>((resolve) => {
-    respond = resolve;
-  });
+  const { promise: responded, resolve: respond } = withResolvers();
+  const { promise: isReleased, resolve: noteReleased } = withResolvers();
   store.release = async (...released) => {
     await release.apply(store, released);
+    noteReleased();
     await responded;
   };
   const failed = [admissionOf(await pay()).complete({ ...HANDLED, status: 500 })];
+  await isReleased;
   failed.push(admissionOf(await pay()).complete({ ...HANDLED, status: 500 }));
   respond();
   await Promise.all(failed);
@@ -338,3 +338,11 @@ test("answers 400 without a claim or verification when the body never arrives co
   expect(responseOf(await pay({}, { digestBody: async () => undefined })).status).toBe(400);
   expect([await store.find(`${NETWORK}|n1`), facilitator.calls.length]).toEqual([undefined, 0]);
 });
+
+function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

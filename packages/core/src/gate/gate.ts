@@ -92,11 +92,11 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "ask">;
+  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
-  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "isLost">;
+  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
   readonly inFlight: InFlight;
   readonly runs: Runs;
   readonly admissions: Admissions;
@@ -242,7 +242,7 @@ export class Gate {
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
-      const denial = await hooks.ask("beforeVerify", () => factsOf(paid));
+      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", () => factsOf(paid)) : undefined;
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
@@ -274,9 +274,9 @@ export class Gate {
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
     const { hooks, runs, events } = this.#deps;
-    const denial = await hooks.ask("afterVerify", () => factsOf(paid));
+    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", () => factsOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
-    const others = await asked?.others();
+    const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
       const decision = await this.#settleThenRun(paid);
@@ -288,7 +288,8 @@ export class Gate {
       events.emit("denied", () => ({ ...factsOf(paid), by: "abandonedRuns" }));
       return this.#release(paid, abandonedTooOften());
     }
-    const run = await runs.begin(paid, asked);
+    const begun = runs.begin(paid, { asked, others });
+    const run = begun instanceof Promise ? await begun : begun;
     if (!(run instanceof Run)) {
       events.emit("denied", () => ({ ...factsOf(paid), by: run.by }));
       return this.#release(paid, tooManyPayments(run.retryAfterSeconds));
@@ -311,7 +312,8 @@ export class Gate {
       events.emit("denied", () => ({ ...factsOf(paid), by: "settlementPaused" }));
       return this.#release(paid, unreachable("unexpected_settle_error", waitSeconds));
     }
-    if (await leases.isLost(paid.claim)) return respond(inProgress(tokens.headersFor(paid.claim.identity)));
+    if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim)))
+      return respond(inProgress(tokens.headersFor(paid.claim.identity)));
     const admission = admissions.admit(paid, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
@@ -360,7 +362,7 @@ export class Gate {
     const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = await hooks.ask("beforeSettle", () => factsOf(paid));
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const settled = await settler.settle(paid, {
       from: "claimed",
@@ -375,7 +377,8 @@ export class Gate {
     if (settled.kind !== "settled") {
       return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
     }
-    if (await leases.isLost(claim)) return respond(inProgress(tokens.headersFor(identity)));
+    if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
+      return respond(inProgress(tokens.headersFor(identity)));
     events.emit("admitted", () => factsOf(paid));
     const about = { settleResponses: settled.extensionResponses };
     return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };

@@ -65,7 +65,21 @@ export function createPayment(
   return Object.freeze(new HandlersPayment(paid, amount, run));
 }
 
+let amountOf: (payment: HandlersPayment) => string;
+
+/** Shared by all payments: with a getter of its own, each would have a hidden class of its own in V8. */
+const OWN_AMOUNT: PropertyDescriptor & ThisType<HandlersPayment> = {
+  enumerable: true,
+  get() {
+    return amountOf(this);
+  },
+};
+
 class HandlersPayment implements Payment {
+  static {
+    amountOf = (payment) => payment.#amount.value.toString();
+  }
+
   readonly payer: string;
   readonly scheme: string;
   readonly network: string;
@@ -83,7 +97,7 @@ class HandlersPayment implements Payment {
     this.scheme = scheme;
     this.network = network;
     this.asset = asset;
-    Object.defineProperty(this, "amount", { enumerable: true, get: () => amount.value.toString() });
+    Object.defineProperty(this, "amount", OWN_AMOUNT);
     this.maxAmount = maxAmount;
     this.routeTemplate = place.routeTemplate;
     this.pathParams = place.pathParams;

@@ -49,7 +49,7 @@ export interface ReplayDeps {
   readonly store: PaymentStore;
   /** Whether other processes may work on a payment. */
   readonly isShared: boolean;
-  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop" | "isLost">;
+  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
@@ -289,7 +289,7 @@ export class Replay {
   ): Promise<Decision> {
     const { admissions, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
-    if (await leases.isLost(paid.claim)) return this.#inProgress(duplicate);
+    if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim))) return this.#inProgress(duplicate);
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission: admissions.admitSettled(paid, receipt, { isOwed, isPayers }) };

@@ -175,13 +175,16 @@ export class Runs {
   }
 
   /**
-   * Counts a run that is about to begin, or says why it may not.
+   * Counts a run that is about to begin, or says why it may not. Waits only to read the balance of a payer with other runs.
    *
-   * @param asked - What {@link Runs.ask} returned. Rejects if its store fails.
+   * @param shared - What {@link Runs.ask} returned, and its others.
    */
-  async begin(paid: PaidRequest, asked?: SharedEntry): Promise<Run | RunRefusal> {
+  begin(
+    paid: PaidRequest,
+    { asked, others: shared }: { asked?: SharedEntry | undefined; others?: readonly SharedRun[] | undefined } = {},
+  ): Run | RunRefusal | Promise<Run | RunRefusal> {
     const { maxPerPayer, now } = this.#deps;
-    const others = asked === undefined ? this.#runsOf(paid) : countedIn(await asked.others(), paid);
+    const others = this.#othersOf(paid, shared);
     if (others.length >= maxPerPayer) return this.#refuse("maxRunsPerPayer", others);
     const run = this.#add(paid, paid.offer.amount, asked);
     const rivals = others.filter(
@@ -192,9 +195,11 @@ export class Runs {
     // However often a payment runs, it moves its amount once.
     const byPayment = new Map(rivals.map((rival) => [rival.identity, rival.exposureAt(now())]));
     const exposure = [...byPayment.values()].reduce((sum, amount) => sum + amount, paid.offer.amount);
-    if (await this.#canPay(paid, run.asset, exposure)) return run;
-    run.end();
-    return this.#refuse("balance", rivals);
+    return this.#canPay(paid, run.asset, exposure).then((canPay) => {
+      if (canPay) return run;
+      run.end();
+      return this.#refuse("balance", rivals);
+    });
   }
 
   /** Counts a run of a payment that has settled. It begins in any case. */

@@ -9,7 +9,7 @@ import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type Level } from "./challenge.js";
+import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type OfferPart } from "./challenge.js";
 import type { DeclareAt } from "./declarations.js";
 
 /** A route with the offers that are available, and its challenge. */
@@ -20,8 +20,8 @@ export interface AvailableRoute extends ChallengeSubject {
 /** A route with all its offers, whether or not a facilitator supports them. */
 export interface OfferedRoute extends ChallengeSubject {
   readonly key: string;
-  /** Gets the level of detail of each challenge that is written anew. */
-  readonly onLevel?: (level: Level) => void;
+  /** Gets what each challenge that is written anew leaves out in its header. */
+  readonly onLeftOut?: (parts: readonly OfferPart[]) => void;
 }
 
 /** Says which facilitator supports what. */
@@ -82,7 +82,7 @@ function compile(
   const ofSchemes = Object.assign({}, ...offers.map((offer) => supportedExtensions(offer, facilitators)));
   const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
   const subject = { ...route, offers, declareAt };
-  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLevel) };
+  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
 }
 
 /** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */

@@ -33,11 +33,25 @@ function offer(network: string = NETWORK, amount = 10_000n): Offer {
 function write(offers: readonly Offer[], more: { description?: string; extensions?: Extensions } = {}, occasion = {}) {
   const { description = "Weather", extensions } = more;
   const writeChallenge = compileChallenge(subject(offers, { description, extensions }));
-  const { header, body } = writeChallenge({ ...OCCASION, ...occasion });
+  const { header, body, leftOut } = writeChallenge({ ...OCCASION, ...occasion });
   const challenge = decodePaymentRequired(header);
-  expect(challenge).toEqual(JSON.parse(body));
-  return { header, challenge: challenge as PaymentRequired };
+  const whole = JSON.parse(body) as PaymentRequired;
+  // Header and body differ in what is said to be left out, and in nothing else.
+  if (leftOut.length === 0) expect(challenge).toEqual(whole);
+  expect({ ...challenge, accepts: [] }).toEqual({ ...whole, accepts: [] });
+  for (const [at, offer] of whole.accepts.entries()) {
+    expect(Object.keys(offer)).toEqual(expect.arrayContaining(FULL));
+    const { outputSchema = offer.outputSchema, ...kept } = challenge?.accepts[at] ?? {};
+    expect({ ...offer, outputSchema }).toMatchObject(kept);
+    expect(FULL.filter((name) => !Object.hasOwn(challenge?.accepts[at] ?? {}, name))).toEqual(
+      FULL.filter((name) => leftOut.some((part) => part === name)),
+    );
+  }
+  return { header, body: whole, leftOut, challenge: challenge as PaymentRequired };
 }
+
+/** The fields of an offer for older clients. */
+const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
 
 function subject(
   offers: readonly Offer[],
@@ -121,14 +135,14 @@ describe("a challenge for another request", () => {
 });
 
 describe("a challenge too long for common proxies", () => {
-  const FULL = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
   const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
   const levelOf = ({ accepts }: PaymentRequired) => Object.keys(accepts[0]!).filter((name) => FULL.includes(name));
 
   test.each<[count: number, level: string[], why: string]>([
     [1, FULL, "everything"],
     [4, FULL, "everything still fits"],
-    [8, ["maxAmountRequired"], "repetitions of the resource are left out"],
+    [8, ["maxAmountRequired", "outputSchema"], "repetitions of the resource are left out"],
+    [10, ["maxAmountRequired"], "outputSchema is left out last of them"],
     [13, [], "maxAmountRequired is left out"],
     [40, [], "nothing more can be left out"],
   ])("a challenge with %i offers has %j besides the protocol's fields: %s", (count, level) => {
@@ -138,11 +152,47 @@ describe("a challenge too long for common proxies", () => {
     if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
   });
 
+  test("a challenge of any length has every field in its body, and leaves out one part of the header after the other", () => {
+    const output = { type: "object", properties: { celsius: { type: "number" } } };
+    const outline = (_: unknown, url: string) => ({
+      input: { type: "http", method: "GET", q: "Paris", resource: url },
+      output,
+    });
+    const writeChallenge = compileChallenge({ ...subject(many(3), {}), outline });
+    const lengths = Array.from({ length: 700 }, (_, at) =>
+      writeChallenge({ ...OCCASION, error: "e".repeat(1_000 + at * 3) }),
+    );
+    const ways = new Map(lengths.map(({ leftOut, header, body }) => [leftOut.at(-1), { header, body }]));
+    expect([...ways.keys()]).toEqual([
+      undefined,
+      "outputSchema.output",
+      "outputSchema.input",
+      "description",
+      "mimeType",
+      "resource",
+      "outputSchema",
+      "maxAmountRequired",
+    ]);
+    const whole = outline(undefined, OCCASION.url);
+    const { q: _, ...short } = whole.input;
+    for (const [way, { header, body }] of ways) {
+      const { accepts } = decodePaymentRequired(header) as PaymentRequired;
+      for (const offer of (JSON.parse(body) as PaymentRequired).accepts) {
+        expect(Object.keys(offer)).toEqual([...Object.keys(CANONICAL), ...FULL]);
+        expect(offer.outputSchema).toEqual(whole);
+      }
+      const left = [...ways.keys()].slice(3, [...ways.keys()].indexOf(way) + 1);
+      expect(levelOf({ accepts } as PaymentRequired)).toEqual(FULL.filter((name) => !left.some((one) => one === name)));
+      if (way === "outputSchema.output") expect(accepts[2]?.outputSchema).toEqual({ ...whole, output: null });
+      if (way === "resource") expect(accepts[2]?.outputSchema).toEqual({ input: short, output: null });
+    }
+  });
+
   test("a challenge has all fields up to 4096 characters of header", () => {
     const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));
-    const longestFull = lengths.findLastIndex(({ challenge }) => levelOf(challenge).length === FULL.length);
+    const longestFull = lengths.findLastIndex(({ leftOut }) => leftOut.length === 0);
     expect(lengths[longestFull]?.header.length).toBe(4096);
-    expect(lengths.findIndex(({ challenge }) => levelOf(challenge).length < FULL.length)).toBe(longestFull + 1);
+    expect(lengths.findIndex(({ leftOut }) => leftOut.length > 0)).toBe(longestFull + 1);
   });
 
   test("a challenge is valid and equal in header and body, with equal amounts, for any offers and texts", () => {

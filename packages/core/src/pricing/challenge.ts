@@ -37,15 +37,24 @@ export interface ChallengeOccasion extends DeclarationOccasion {
 export interface WrittenChallenge {
   /** Value of `PAYMENT-REQUIRED`. */
   readonly header: string;
-  /** The same document as JSON text. */
+  /** The document as JSON text, with all fields. */
   readonly body: string;
+  /** What the offers in the header leave out, as a header has a limit. The body has it. */
+  readonly leftOut: readonly OfferPart[];
 }
 
-/** Writes the challenge of one route. */
-export type ChallengeWriter = (occasion: ChallengeOccasion) => LeveledChallenge;
+/** A part of an offer that repeats what the challenge says elsewhere. */
+export type OfferPart =
+  | "outputSchema.output"
+  | "outputSchema.input"
+  | "description"
+  | "mimeType"
+  | "resource"
+  | "outputSchema"
+  | "maxAmountRequired";
 
-/** The fields of an offer: all, the protocol's and `maxAmountRequired`, or only the protocol's. */
-export type Level = "full" | "lean" | "canonical";
+/** Writes the challenge of one route. */
+export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
 
 /**
  * Proxies commonly accept 4 to 8 KiB for all headers of a response. The client sends most of a challenge back with its
@@ -53,34 +62,45 @@ export type Level = "full" | "lean" | "canonical";
  */
 export const HEADER_BUDGET = 4096;
 
-const LEVELS: readonly Level[] = ["full", "lean", "canonical"];
-
-/** A challenge and its level. */
-export interface LeveledChallenge extends WrittenChallenge {
-  readonly level: Level;
-}
+/**
+ * What a header leaves out, in this order, until it fits. First `outputSchema` gets short: `extensions` has the same input and output.
+ * Of the fields that repeat `resource` and `extensions`, it leaves last. The price goes only after them.
+ */
+const PARTS: readonly OfferPart[] = [
+  "outputSchema.output",
+  "outputSchema.input",
+  "description",
+  "mimeType",
+  "resource",
+  "outputSchema",
+  "maxAmountRequired",
+];
+const LEVELS: readonly (readonly OfferPart[])[] = [[], ...PARTS.map((_, at) => PARTS.slice(0, at + 1))];
 
 /**
  * Prepares the challenge of one route. The last challenge is kept, because most routes send the same one again.
  *
- * @param onLevel - Receives the level of each challenge that is not a repetition.
+ * @param onLeftOut - Receives what each challenge leaves out that is not a repetition.
  */
 export function compileChallenge(
   subject: ChallengeSubject,
-  onLevel: (level: Level) => void = () => {},
+  onLeftOut: (parts: readonly OfferPart[]) => void = () => {},
 ): ChallengeWriter {
-  let last: { readonly moment: Moment; readonly written: LeveledChallenge } | undefined;
+  let last: { readonly moment: Moment; readonly written: WrittenChallenge } | undefined;
   return (occasion) => {
     const { url, method, error } = occasion;
     // Keeping the occasion would keep its request in memory.
     const moment = { url, method, error, extensions: subject.declareAt(occasion) };
     if (last !== undefined && isSame(last.moment, moment)) return last.written;
     const written = writeChallenge(subject, moment);
-    onLevel(written.level);
-    if (written.header.length <= HEADER_BUDGET) last = { moment, written };
+    onLeftOut(written.leftOut);
+    if (written.body.length <= MAX_KEPT) last = { moment, written };
     return written;
   };
 }
+
+/** A client writes the URL, so it could fill the memory with challenges that are longer. */
+const MAX_KEPT = 4 * HEADER_BUDGET;
 
 /** One request and its declarations. */
 type Moment = Omit<ChallengeOccasion, "locate"> & { readonly extensions: Extensions | undefined };
@@ -89,24 +109,31 @@ function isSame(a: Moment, b: Moment): boolean {
   return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
 }
 
-/** Writes the challenge with the most fields that fit the budget. */
-function writeChallenge(subject: ChallengeSubject, moment: Moment): LeveledChallenge {
+/** Writes the challenge, and for the header the longest one that fits the budget. */
+function writeChallenge(subject: ChallengeSubject, moment: Moment): WrittenChallenge {
+  const { description, mimeType, service, offers } = subject;
+  const { url, error, extensions } = moment;
   const outputSchema = outputSchemaOf(subject, moment);
-  const write = (level: Level): LeveledChallenge => {
-    const { description, mimeType, service } = subject;
-    const challenge: PaymentRequired = {
-      x402Version: 2,
-      error: moment.error,
-      resource: { url: moment.url, description, mimeType, ...service },
-      accepts: subject.offers.map((offer) => advertise(offer, { level, subject, url: moment.url, outputSchema })),
-      ...(moment.extensions === undefined ? {} : { extensions: moment.extensions }),
-    };
-    const body = JSON.stringify(challenge);
-    return { header: encodeBase64(body), body, level };
-  };
-  let written = write("full");
-  for (const level of LEVELS.slice(1)) if (written.header.length > HEADER_BUDGET) written = write(level);
-  return written;
+  const resource = { url, description, mimeType, ...service };
+  const documentOf = (leftOut: readonly OfferPart[]): PaymentRequired => ({
+    x402Version: 2,
+    error,
+    resource,
+    accepts: offers.map((offer) => advertise(offer, { leftOut, resource, outputSchema })),
+    ...(extensions === undefined ? {} : { extensions }),
+  });
+  const body = JSON.stringify(documentOf([]));
+  let header = body;
+  let leftOut: readonly OfferPart[] = [];
+  for (let level = 1; level < LEVELS.length && lengthInBase64(header) > HEADER_BUDGET; level++) {
+    leftOut = LEVELS[level] ?? [];
+    header = JSON.stringify(documentOf(leftOut));
+  }
+  return { header: encodeBase64(header), body, leftOut };
+}
+
+function lengthInBase64(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 3) * 4;
 }
 
 function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions }: Moment): Outline {
@@ -114,19 +141,28 @@ function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions
 }
 
 interface Advertising {
-  readonly level: Level;
-  readonly subject: ChallengeSubject;
-  readonly url: string;
+  readonly leftOut: readonly OfferPart[];
+  readonly resource: Required<Pick<ResourceInfo, "url" | "description" | "mimeType">>;
   readonly outputSchema: Outline;
 }
 
 function advertise(
   { requirements }: Offer,
-  { level, subject, url, outputSchema }: Advertising,
+  { leftOut, resource: { url, description, mimeType }, outputSchema }: Advertising,
 ): AdvertisedRequirements {
-  if (level === "canonical") return requirements;
-  const lean = { ...requirements, maxAmountRequired: requirements.amount };
-  if (level === "lean") return lean;
-  const { description, mimeType } = subject;
-  return { ...lean, resource: url, description, mimeType, outputSchema };
+  const repeated = { maxAmountRequired: requirements.amount, resource: url, description, mimeType };
+  if (leftOut.length === 0) return { ...requirements, ...repeated, outputSchema };
+  const parts = Object.entries({ ...repeated, outputSchema: shorten(outputSchema, leftOut) });
+  return { ...requirements, ...Object.fromEntries(parts.filter(([name]) => !leftOut.includes(name as OfferPart))) };
+}
+
+/** The fields of `outputSchema.input` that clients need for a call. */
+const NEEDED: readonly string[] = ["type", "method", "resource", "toolName", "inputSchema"];
+
+function shorten({ input, output }: Outline, leftOut: readonly OfferPart[]): Outline {
+  const needed = Object.entries(input).filter(([name]) => NEEDED.includes(name));
+  return {
+    input: leftOut.includes("outputSchema.input") ? Object.fromEntries(needed) : input,
+    output: leftOut.includes("outputSchema.output") ? null : output,
+  };
 }

@@ -117,6 +117,13 @@ describe("a large challenge", () => {
     expect(engine.report().findings).toEqual([]);
   });
 
+  test("the report says what the header of a large challenge leaves out", async () => {
+    const { engine } = await challengeAt("/a/b", {
+      ...{ accepts: ACCEPTS, description: "d".repeat(450), extensions: filler(1400) },
+    });
+    expect(engine.report().routes[0]?.leftOut).toEqual(["outputSchema.output", "outputSchema.input", "description"]);
+  });
+
   test("a large challenge is shortened, which is logged once", async () => {
     const logged: unknown[] = [];
     const logger = {
@@ -132,7 +139,9 @@ describe("a large challenge", () => {
     for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
       await gate.decide({ ...REQUEST, path: "/a", origin });
     }
-    expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", level: "canonical" }]);
+    const leftOut =
+      "outputSchema.output, outputSchema.input, description, mimeType, resource, outputSchema, maxAmountRequired";
+    expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", leftOut }]);
   });
 
   test("a challenge throws at startup when it is nested too deeply to be read", () => {

@@ -15,6 +15,7 @@ import type {
 import { type Issues, issuePath } from "../issues.js";
 import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
+import { encodeTemplate } from "../protocol/route-template.js";
 
 /** The compiled declarations of a route. */
 export interface Declarations {
@@ -63,8 +64,28 @@ function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
   return isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
 }
 
-/** Creates the function that returns a route's declarations for a request. */
-export function createDeclareAt({ constant, compiled }: Declarations): DeclareAt {
+/**
+ * Creates the function that returns a route's declarations for a request.
+ *
+ * @param publicUrl - A catalog reads a template from the root of the host, so the path of this URL stands before it.
+ */
+export function createDeclareAt(declarations: Declarations, publicUrl?: string): DeclareAt {
+  const prefix = publicUrl === undefined ? "" : withoutSlash(new URL(publicUrl).pathname);
+  const declareAt = createDeclareAtRoot(declarations);
+  return prefix === "" ? declareAt : (occasion) => declareAt({ ...occasion, locate: () => below(prefix, occasion) });
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+function below(prefix: string, { locate }: DeclarationOccasion): ReturnType<DeclarationOccasion["locate"]> {
+  const { routeTemplate, pathParams } = locate();
+  if (routeTemplate === undefined) return { routeTemplate, pathParams };
+  return { routeTemplate: encodeTemplate(prefix) + (routeTemplate === "/" ? "" : routeTemplate), pathParams };
+}
+
+function createDeclareAtRoot({ constant, compiled }: Declarations): DeclareAt {
   const [only, ...others] = compiled;
   if (only === undefined) return () => constant;
   if (others.length === 0) return createMemo(only, constant);

@@ -10,7 +10,7 @@ import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered 
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
-import type { ChallengeSubject, Level } from "./challenge.js";
+import type { ChallengeOccasion, ChallengeSubject, OfferPart } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import {
   type CompiledOption,
@@ -62,6 +62,8 @@ export interface RouteInspection {
   /** Whether its declarations list it in public catalogs. */
   readonly isPublic: boolean;
   readonly size: ChallengeSize;
+  /** A request as most are; `undefined`: every request has prices of its own. */
+  readonly sample: ChallengeOccasion | undefined;
   /** What looks wrong about the route itself. */
   readonly notices: readonly Finding[];
 }
@@ -94,11 +96,11 @@ export interface PricingDeps {
 export function toChallengeSubject(
   { key, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
-  as: ChargedAs | undefined,
+  { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
-    declareAt: createDeclareAt(declarations),
+    declareAt: createDeclareAt(declarations, publicUrl),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
 }
@@ -112,7 +114,7 @@ export function createPricedRoute(
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
   { facilitators, findings, quotes, logger }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, onLevel: createLevelLog(terms.key, logger) };
+  const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
@@ -140,12 +142,12 @@ function priceIdOf({ key, offers }: Pick<PricedRoute, "key" | "offers">, dynamic
   return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
 }
 
-/** Logs once for each level of detail that a challenge was shortened to. */
-function createLevelLog(route: string, logger: Logger): (level: Level) => void {
-  const logged = new Set<Level>(["full"]);
-  return (level) => {
-    if (logged.has(level)) return;
-    logged.add(level);
-    logger.info("challenge_shortened", { route, level });
+/** Logs each way in which a challenge was shortened, once. */
+function createShorteningLog(route: string, logger: Logger): (parts: readonly OfferPart[]) => void {
+  const logged = new Set<number>([0]);
+  return (parts) => {
+    if (logged.has(parts.length)) return;
+    logged.add(parts.length);
+    logger.info("challenge_shortened", { route, leftOut: parts.join(", ") });
   };
 }

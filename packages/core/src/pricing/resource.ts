@@ -7,8 +7,9 @@
  */
 
 import { isIP } from "node:net";
+import { encodeTemplate } from "../protocol/route-template.js";
 import { compileRegistered } from "../route/path.js";
-import { collapseSlashes, encodeTemplate } from "../route/path-form.js";
+import { collapseSlashes } from "../route/path-form.js";
 import type { GateRequest } from "../route/request.js";
 import type { RouteCandidate } from "../route/route-table.js";
 

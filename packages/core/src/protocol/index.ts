@@ -28,3 +28,9 @@ export {
   type SpecifiedReason,
   type SvmReason,
 } from "./reasons.js";
+export {
+  matchesTemplate,
+  piecesOf,
+  problemOfTemplate,
+  type TemplatePiece,
+} from "./route-template.js";

@@ -11,6 +11,7 @@ import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
+import { templatesOf } from "../route/path-form.js";
 import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
 import type { PricedPlace } from "./places.js";
@@ -39,6 +40,8 @@ export interface DescribedRoute {
   readonly template: string;
   /** Names of the path parameters. */
   readonly params: readonly string[];
+  /** Those that take several segments. */
+  readonly wildcards: readonly string[];
   readonly description: string;
   /** Media type of the response, or `""`. */
   readonly mimeType: string;
@@ -64,10 +67,7 @@ export function describeRoutes(places: readonly PricedPlace[]): readonly Describ
     const compiled = compileRegistered(place.path ?? "");
     if (isHidden(place.route) || !compiled.ok) return [];
     const methods = place.method === "ANY" ? ANY : [place.method];
-    return compiled.forms.flatMap(({ template, sample, paramsOf }) => {
-      const path = { template, params: Object.keys(paramsOf(sample) ?? {}) };
-      return methods.map((method) => describe(place, method, path));
-    });
+    return templatesOf(compiled.forms).flatMap((path) => methods.map((method) => describe(place, method, path)));
   });
 }
 
@@ -88,14 +88,14 @@ function isHidden({ isPublic, declarations }: PricedRoute): boolean {
 function describe(
   { route }: PricedPlace,
   method: string,
-  { template, params }: Pick<DescribedRoute, "template" | "params">,
+  { template, params, wildcards }: Pick<DescribedRoute, "template" | "params" | "wildcards">,
 ): DescribedRoute {
   const { description, mimeType, service, declareAt } = route;
   // There is no request, so the template replaces its path.
   const place = { routeTemplate: template, pathParams: {} };
   return {
     method,
-    ...{ template, params, description, mimeType, service },
+    ...{ template, params, wildcards, description, mimeType, service },
     offers: describeOffers(route),
     extensions: declareAt({ method, locate: () => place }),
   };

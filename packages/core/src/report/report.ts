@@ -14,6 +14,7 @@ import {
 import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
+import type { OfferPart } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
@@ -56,6 +57,8 @@ export interface ReportedRoute {
   readonly settle: SettleTime;
   /** Empty: the route is free. */
   readonly offers: readonly ReportedOffer[];
+  /** Parts of the offers that are in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
+  readonly leftOut: readonly OfferPart[];
   readonly description: string;
   /** Whether it is declared for catalogs. */
   readonly isPublic: boolean;
@@ -214,9 +217,10 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { settle, description, isPublic } = route;
+  const { settle, description, isPublic, sample } = route;
   const listing = listings.of(key ?? listedAs(method, path));
-  return { method, path, key, settle, offers: reportOffers(route), description, isPublic, listing };
+  const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
+  return { method, path, key, settle, offers: reportOffers(route), leftOut, description, isPublic, listing };
 }
 
 /** The name in listings of a route without a key. */

@@ -10,6 +10,7 @@
  * @module
  */
 import { type Key, pathToRegexp, type Token, TokenData } from "path-to-regexp";
+import { encodeTemplate } from "../protocol/route-template.js";
 
 /** One segment of a form, for the route trie. */
 export type FormSegment =
@@ -30,8 +31,12 @@ export interface PathForm {
   readonly shape: string;
   /** A path of this form, with a placeholder for each parameter, e.g. `/users/~`. */
   readonly sample: string;
-  /** The form in the syntax of catalogs, e.g. `/users/:id`. */
+  /** The form in the syntax of catalogs, e.g. `/users/:id`. It has every wildcard that may be empty, so `/files` of `/files/*` has `/files/:var1`. */
   readonly template: string;
+  /** Names of the parameters of the template. */
+  readonly params: readonly string[];
+  /** Those that take several segments. */
+  readonly wildcards: readonly string[];
   /** The expressions behind {@link PathForm.matches} and {@link PathForm.paramsOf}. They take linear time on any path. */
   readonly expressions: { readonly exact: RegExp; readonly loose: RegExp };
   /** Whether a raw path is spelled exactly as the form, including case and slashes. */
@@ -41,6 +46,12 @@ export interface PathForm {
 }
 
 type FlatToken = Exclude<Token, { type: "group" }>;
+
+/** The tokens of a form, and those of its template. */
+interface FlatForm {
+  readonly tokens: readonly FlatToken[];
+  readonly written: readonly FlatToken[];
+}
 
 /** Express also refuses a route with more forms. */
 const MAX_FORMS = 256;
@@ -54,33 +65,70 @@ const MAX_WILDCARDS = 2;
  * @throws the error of path-to-regexp, for two adjacent parameters
  */
 export function compileForms(tokens: readonly Token[]): readonly PathForm[] {
-  const forms = flatten(tokens).map((form) => (form.length === 0 ? ROOT : form));
-  return forms.filter((form) => textOf(form[0]).startsWith("/")).map(compileForm);
+  const forms = flatten(tokens).map(({ tokens: some, written }) => ({
+    tokens: orRoot(some),
+    written: orRoot(written),
+  }));
+  return forms.filter((form) => textOf(form.tokens[0]).startsWith("/")).map(compileForm);
 }
 
 const ROOT: readonly FlatToken[] = [{ type: "text", value: "/" }];
+
+function orRoot(tokens: readonly FlatToken[]): readonly FlatToken[] {
+  return tokens.length === 0 ? ROOT : tokens;
+}
 
 /** `undefined` if the forms of a path are few and simple enough; otherwise a description of valid ones. */
 export function explainForms(tokens: readonly Token[]): string | undefined {
   const forms = flatten(tokens);
   if (forms.length > MAX_FORMS) return `at most ${MAX_FORMS} combinations of optional parts`;
-  const wildcards = forms.map((form) => form.filter(({ type }) => type === "wildcard").length);
+  const wildcards = forms.map((form) => form.tokens.filter(isWildcard).length);
   return Math.max(...wildcards) > MAX_WILDCARDS ? `at most ${MAX_WILDCARDS} wildcards` : undefined;
 }
 
 /** Every combination of optional parts, the longest first. Stops one above the limit. */
-function flatten(tokens: readonly Token[]): readonly (readonly FlatToken[])[] {
-  let forms: (readonly FlatToken[])[] = [[]];
+function flatten(tokens: readonly Token[]): readonly FlatForm[] {
+  let forms: readonly FlatForm[] = [{ tokens: [], written: [] }];
   for (const token of tokens) {
-    const parts = token.type === "group" ? [...flatten(token.tokens), []] : [[token]];
-    forms = forms.flatMap((form) => parts.map((part) => [...form, ...part])).slice(0, MAX_FORMS + 1);
+    const parts = token.type === "group" ? flattenGroup(token.tokens) : [{ tokens: [token], written: [token] }];
+    forms = forms.flatMap((form) => parts.map((part) => join(form, part))).slice(0, MAX_FORMS + 1);
   }
   return forms;
 }
 
-function compileForm(tokens: readonly FlatToken[]): PathForm {
+/** A group of a wildcard alone is a wildcard that may be empty. Catalogs have no other name for the path without it. */
+function flattenGroup(tokens: readonly Token[]): readonly FlatForm[] {
+  const forms = flatten(tokens);
+  const longest = forms[0]?.tokens ?? [];
+  const isRest = longest.some(isWildcard) && longest.every((token) => isWildcard(token) || textOf(token) === "/");
+  return [...forms, { tokens: [], written: isRest ? longest : [] }];
+}
+
+function join(one: FlatForm, other: FlatForm): FlatForm {
+  return { tokens: [...one.tokens, ...other.tokens], written: [...one.written, ...other.written] };
+}
+
+function isWildcard({ type }: FlatToken): boolean {
+  return type === "wildcard";
+}
+
+/** The templates of a path, each once. */
+export function templatesOf(
+  forms: readonly PathForm[],
+): readonly Pick<PathForm, "template" | "params" | "wildcards">[] {
+  return [
+    ...new Map(forms.map(({ template, params, wildcards }) => [template, { template, params, wildcards }])).values(),
+  ];
+}
+
+function compileForm({ tokens, written }: FlatForm): PathForm {
   const segments = segmentsOf(tokens);
   const plain = tokens.every(({ type }) => type === "text") ? tokens.map(textOf).join("") : undefined;
+  const wildcards = namesOf(written.filter(isWildcard));
+  const taken = namesOf(tokens);
+  const absent = Object.freeze(
+    Object.fromEntries(wildcards.flatMap((name) => (taken.includes(name) ? [] : [[name, ""]]))),
+  );
   const data = new TokenData([...tokens]);
   const { regexp: exact, keys } = pathToRegexp(data, { sensitive: true, trailing: false });
   let loose: RegExp | undefined;
@@ -98,12 +146,14 @@ function compileForm(tokens: readonly FlatToken[]): PathForm {
     ranks: segments.map(rankOf),
     shape: shapeOf(tokens),
     sample: writeSample(tokens),
-    template: tokens.map(writeTemplate).join(""),
+    template: written.map(writeTemplate).join(""),
+    params: [...new Set(namesOf(written))],
+    wildcards,
     matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
     paramsOf(path) {
-      if (plain !== undefined) return path === plain || isSameText(path, plain) ? NO_PARAMS : undefined;
+      if (plain !== undefined) return path === plain || isSameText(path, plain) ? absent : undefined;
       const found = exact.exec(path) ?? findLoosely(expressions.loose, path);
-      return found === null ? undefined : readParams(found, keys);
+      return found === null ? undefined : readParams(found, keys, absent);
     },
   };
 }
@@ -124,7 +174,9 @@ function isSameText(path: string, plain: string): boolean {
   return bare(path) === bare(plain);
 }
 
-const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+function namesOf(tokens: readonly FlatToken[]): readonly string[] {
+  return tokens.flatMap((token) => (token.type === "text" ? [] : [token.name]));
+}
 
 type RawSegment = readonly FlatToken[];
 
@@ -201,22 +253,18 @@ function writeTemplate(token: FlatToken): string {
   return encodeTemplate(token.value);
 }
 
-/** Percent-encodes all other characters. */
-export function encodeTemplate(text: string): string {
-  return text.replace(/[^\w/:.~%-]+/g, (part) => [...Buffer.from(part)].map(percentEncode).join(""));
-}
-
-function percentEncode(byte: number): string {
-  return `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-}
-
-function readParams(found: RegExpExecArray, keys: readonly Key[]): Readonly<Record<string, string>> {
+/** @param absent - The wildcards that are empty. */
+function readParams(
+  found: RegExpExecArray,
+  keys: readonly Key[],
+  absent: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
   const params = keys.flatMap(({ name, type }, at): [string, string][] => {
     const value = found[at + 1];
     if (value === undefined) return [];
     return [[name, type === "wildcard" ? value.split("/").map(decode).join("/") : decode(value)]];
   });
-  return Object.freeze(Object.fromEntries(params));
+  return Object.freeze(Object.fromEntries([...params, ...Object.entries(absent)]));
 }
 
 /** Decodes a text, or returns it unchanged if it is not valid. */

@@ -38,15 +38,13 @@ interface SettledPayment {
   readonly facilitatorRequest: FacilitatorRequest;
 }
 
-/** Whether a transaction is deep enough in the chain, or gets there in time. Never rejects. */
+/** Whether a transaction is as deep in the chain as is wanted, or gets there in time. Never rejects. */
 export async function isConfirmed(
   payment: SettledPayment,
-  transaction: string,
+  { transaction, wanted }: { readonly transaction: string; readonly wanted: number },
   deps: ConfirmationsDeps,
 ): Promise<boolean> {
   const { network } = payment.facilitatorRequest.paymentRequirements;
-  const wanted = deps.confirmationsOn(network);
-  if (wanted === 0) return true;
   const { now, timer, logger } = deps;
   const untilMs = now() + CONFIRM_MS;
   for (;;) {

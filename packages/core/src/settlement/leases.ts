@@ -83,21 +83,25 @@ export class Leases {
    * The run is over. Resolves when no renewal is under way that may still have its lease: a lease that is removed then is not
    * written again. Never rejects.
    */
-  async drop({ owner }: Pick<Owned, "owner">): Promise<void> {
-    if (this.#held.delete(owner)) await this.#renewing;
+  drop({ owner }: Pick<Owned, "owner">): Promise<void> | undefined {
+    return this.#held.delete(owner) ? this.#renewing : undefined;
   }
 
   /**
    * Whether another run may have taken the place of this one, because its process was stopped for longer than its lease. Asked before
-   * a handler runs. It asks the store only after such a time, and rejects if the store fails then. The lease of a lost run is dropped.
+   * a handler runs.
    */
+  mayBeLost({ owner }: Owned): boolean {
+    return this.areRenewed && this.#deps.now() >= (this.#held.get(owner)?.untilMs ?? 0);
+  }
+
+  /** Asks the store whether another run has the place of this one. Its lease is dropped then. Rejects if the store fails. */
   async isLost({ identity, owner }: Owned): Promise<boolean> {
     const { store, now } = this.#deps;
     const held = this.#held.get(owner);
-    if (store.renew === undefined || now() < (held?.untilMs ?? 0)) return false;
     // First, so that a run that is still the owner stays it.
     const untilMs = now() + LEASE_MS;
-    await store.renew([{ identity, owner }], untilMs);
+    await store.renew?.([{ identity, owner }], untilMs);
     const isLost = (await store.find(identity))?.owner !== owner;
     if (isLost) void this.drop({ owner });
     else if (held !== undefined) held.untilMs = untilMs;

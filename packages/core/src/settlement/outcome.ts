@@ -90,7 +90,9 @@ export const SEARCH_MS = 8_000;
 export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
   const outcome = await attemptOutcome(attempt, deps);
   if (outcome.kind !== "settled" || outcome.receipt.transaction === "") return outcome;
-  const isDeep = await isConfirmed(attempt.payment, outcome.receipt.transaction, deps);
+  const wanted = deps.confirmationsOn(attempt.payment.facilitatorRequest.paymentRequirements.network);
+  if (wanted === 0) return outcome;
+  const isDeep = await isConfirmed(attempt.payment, { transaction: outcome.receipt.transaction, wanted }, deps);
   return isDeep ? outcome : { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
 }
 
@@ -107,7 +109,8 @@ async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outc
     const options = { payment: identity, payer, ...(facilitator === undefined ? {} : { facilitator }) };
     const response = await deps.facilitator.settle(request, options);
     attempt.onExtensionResponses?.(response.extensionResponses);
-    return await judge(attempt, response, deps);
+    const judged = judge(attempt, response, deps);
+    return judged instanceof Promise ? await judged : judged;
   } catch (error) {
     const failure = error instanceof FacilitatorError ? error : undefined;
     // An earlier attempt may have moved the money, even if this one was never sent.
@@ -117,28 +120,29 @@ async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outc
   }
 }
 
-/** Reads a facilitator's response. It is compared with the terms before it is believed. */
-async function judge(
+/** Reads a facilitator's response. It is compared with the terms before it is believed, and with the chain if it is in doubt. */
+function judge(
   { payment, isRepeated }: Attempt,
   response: SettlementResponse,
   deps: OutcomeDeps,
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
   const { success, errorReason, transaction } = response;
   const isRefused = isRepeated ? canNeverSettle(payment, response) : isFinal(response);
   if (!success && isRefused) return rejected(payment, response);
   const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
   const differsIn = saysSettled ? findDifference(payment, response) : undefined;
   const lacks = saysSettled && transaction === "" ? "transaction" : undefined;
-  if (saysSettled && differsIn === undefined) {
-    // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
-    const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
-    const found = isBelieved ? settled(payment, transaction) : await searchChain(payment, deps);
-    if (found !== undefined) return found;
-  }
-  const { network } = payment.facilitatorRequest.paymentRequirements;
-  const reason = isReason(errorReason) ? errorReason : undefined;
-  deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn, lacks });
-  return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+  const doubt = (): Outcome => {
+    const { network } = payment.facilitatorRequest.paymentRequirements;
+    const reason = isReason(errorReason) ? errorReason : undefined;
+    deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn, lacks });
+    return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
+  };
+  if (!saysSettled || differsIn !== undefined) return doubt();
+  // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
+  const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
+  if (isBelieved) return settled(payment, transaction);
+  return searchChain(payment, deps).then((found) => found ?? doubt());
 }
 
 /**

@@ -1,0 +1,242 @@
+/**
+ * The claims of an entry: which payees say that they sell there, and what the server of the URL says about them.
+ *
+ * A claim waits for its check, and is listed when the server confirms it. From then on it is checked once a day. Everything
+ * here is a decision about data; the store makes it in one transaction.
+ *
+ * @module
+ */
+import type { Registered, RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
+import { keepOffers, mergeService, offersOf, putOffer, type Service } from "../service.js";
+import type { Inquiry } from "./owner-check.js";
+import { isSameTerms, type Outcome, questionOf } from "./proof.js";
+
+/** What happens to entries that the owner of the URL has not confirmed. */
+export type Unverified = "hide" | "last" | "show";
+
+/** One method and offer of an entry. */
+export interface Claim extends Inquiry {
+  /** What the last payment declared; absent when it is listed. */
+  readonly waiting?: Registration;
+  /** When it is checked next. */
+  readonly dueMs: number;
+  /** When it was confirmed last. */
+  readonly confirmedMs?: number;
+  /** Checks in a row that did not confirm it. */
+  readonly failures: number;
+  /** The outcome of the last of them. */
+  readonly failure?: Exclude<Outcome, { readonly kind: "confirmed" }>;
+}
+
+/** An entry and its claims. Without a service it is not listed. */
+export interface ClaimedEntry {
+  readonly service?: Service | undefined;
+  readonly claims: readonly Claim[];
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+/** After a confirmation, another declaration is checked at the earliest after this time. */
+const CHANGE_MS = 10 * MINUTE_MS;
+/** After one failed check, after two, and so on. A server that was not reached is checked after a minute already. */
+const DELAYS_MS = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 6 * 60 * MINUTE_MS, DAY_MS];
+/** Failed checks until a claim is forgotten that was never confirmed. */
+const MAX_FAILURES = 5;
+/** Failed checks until an entry is no longer shown as verified. */
+const FADING = 3;
+/** After the last confirmation, an offer is listed for this time. */
+const GONE_MS = 7 * DAY_MS;
+/** Claims of one entry that are not confirmed. The oldest go first. */
+const MAX_UNCONFIRMED = 16;
+
+/** When the next claim is due. */
+export function nextDueOf(claims: readonly Claim[]): number | undefined {
+  return claims.length === 0 ? undefined : Math.min(...claims.map(({ dueMs }) => dueMs));
+}
+
+/** The claims that are due, the newest first: an owner does not wait for those who came before. */
+export function dueClaims(claims: readonly Claim[], nowMs: number): readonly Claim[] {
+  return claims.filter(({ dueMs }) => dueMs <= nowMs).reverse();
+}
+
+/** A registration's outcome, and the entry that it leaves behind. */
+export interface ClaimResult {
+  readonly registered: Registered;
+  readonly entry?: ClaimedEntry;
+}
+
+/** Takes the registration of a payment: lists it if its offer is confirmed, and otherwise lets it wait for the check. */
+export function claimEntry(
+  entry: ClaimedEntry,
+  registration: Registration,
+  { unverified, nowMs }: { readonly unverified: Unverified; readonly nowMs: number },
+): ClaimResult {
+  const { claims } = entry;
+  const question = questionOf(registration);
+  if (question === undefined) return claimUnchecked(entry, registration, { unverified, nowMs });
+  const inquiry: Inquiry = { question, terms: termsOf(registration.offer) };
+  const known = claims.find((claim) => isSameClaim(claim, inquiry));
+  const others = claims.filter((claim) => claim !== known);
+  if (known?.confirmedMs !== undefined) {
+    const { service } = entry;
+    if (isListedAs(service, registration)) {
+      const paid = putOffer(service, registration, { updatedMs: nowMs, isDescribing: true });
+      return { registered: LISTED, entry: withVerification({ service: paid, claims }) };
+    }
+    // Anyone can pay the payee, with a declaration and an amount of his own. The server has the last word.
+    const dueMs = Math.min(known.dueMs, Math.max(nowMs, known.confirmedMs + CHANGE_MS));
+    const claim = { ...known, ...(known.failures === 0 ? {} : { question }), waiting: registration, dueMs };
+    return { registered: LISTED, entry: { service, claims: [...others, claim] } };
+  }
+  const claim: Claim = { dueMs: nowMs, failures: 0, ...known, ...inquiry, waiting: registration };
+  const waiting = { ...entry, claims: [...withoutOldest(others), claim] };
+  const { failure } = claim;
+  if (failure !== undefined && failure.kind !== "unreachable") return { registered: refuse(failure), entry: waiting };
+  const unchecked = claimUnchecked(waiting, registration, { unverified, nowMs });
+  if (unchecked.registered.kind === "listed") return unchecked;
+  return { registered: failure === undefined ? { kind: "processing" } : refuse(failure), entry: waiting };
+}
+
+/** Makes room for one more claim that is not confirmed. Those that failed go first. */
+function withoutOldest(claims: readonly Claim[]): readonly Claim[] {
+  const unconfirmed = claims.filter((claim) => !isConfirmed(claim));
+  if (unconfirmed.length < MAX_UNCONFIRMED) return claims;
+  const oldest = unconfirmed.find(({ failures }) => failures > 0) ?? unconfirmed[0];
+  return claims.filter((claim) => claim !== oldest);
+}
+
+const LISTED: Registered = { kind: "listed" };
+
+function refuse({ reason }: { readonly reason: string }): Registered {
+  return { kind: "rejected", reason: `${reason}; it is checked again later` };
+}
+
+const NO_SERVER =
+  "the resource names no server that could confirm the payee; set resource.url to the URL of the MCP server";
+
+/** Believes the first payee, where the operator wants that and no owner is known. */
+function claimUnchecked(
+  { service, claims }: ClaimedEntry,
+  registration: Registration,
+  { unverified, nowMs }: { readonly unverified: Unverified; readonly nowMs: number },
+): ClaimResult {
+  if (unverified === "hide") return { registered: { kind: "rejected", reason: NO_SERVER } };
+  if (claims.some(isConfirmed)) return { registered: { kind: "processing" } };
+  const merged = mergeService(service, registration, nowMs);
+  if (!merged.ok) return { registered: { kind: "rejected", reason: merged.reason } };
+  return { registered: LISTED, entry: { service: merged.service, claims } };
+}
+
+/** Applies the outcomes of checks. Claims may have changed in the meantime. */
+export function applyOutcomes(
+  entry: ClaimedEntry,
+  outcomes: readonly (readonly [Inquiry, Outcome])[],
+  nowMs: number,
+): ClaimedEntry {
+  const applied = outcomes.reduce<ClaimedEntry>((current, [inquiry, outcome]) => {
+    const claim = current.claims.find((one) => isSameClaim(one, inquiry));
+    if (claim === undefined) return current;
+    if (outcome.kind !== "confirmed") return fail(current, claim, { outcome, nowMs });
+    return confirm(current, claim, { declared: outcome.declared, nowMs });
+  }, entry);
+  return withVerification(applied);
+}
+
+function confirm(
+  { service, claims }: ClaimedEntry,
+  claim: Claim,
+  { declared, nowMs }: { readonly declared: Registration | undefined; readonly nowMs: number },
+): ClaimedEntry {
+  const { terms, waiting } = claim;
+  const question = (declared && questionOf(declared)) ?? claim.question;
+  const confirmed: Claim = { question, terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
+  const isNew = !isConfirmed(claim);
+  // The seller may have moved to another address. Then the server denies the former one.
+  const others = claims
+    .filter((one) => one !== claim)
+    .map((one) => (isNew && isConfirmed(one) ? { ...one, dueMs: nowMs } : one));
+  // Offers of those who were believed so far vanish.
+  const owned =
+    service && keepOffers(service, (...offer) => isClaimedBy([...others.filter(isConfirmed), confirmed], ...offer));
+  const known = waiting?.offer ?? (owned && offersOf(owned).find((offer) => isSameTerms(offer, terms)));
+  const listed = declared === undefined ? waiting : { ...declared, offer: complete(declared.offer, known) };
+  const isChanged = listed !== undefined && !isListedAs(owned, listed);
+  return {
+    service: isChanged ? putOffer(owned, listed, { updatedMs: nowMs, isDescribing: true }) : owned,
+    claims: [...others, confirmed],
+  };
+}
+
+/** `/.well-known/x402` names no time limit and no `extra`. Both are as in the payment. */
+function complete(offer: RegisteredOffer, known: RegisteredOffer | undefined): RegisteredOffer {
+  if (known === undefined || offer.maxTimeoutSeconds > 0) return offer;
+  const { maxTimeoutSeconds, extra } = known;
+  return { ...offer, maxTimeoutSeconds, extra };
+}
+
+/** Whether an entry already says what a registration declares. Path parameters are those of one request. */
+function isListedAs(service: Service | undefined, registration: Registration): boolean {
+  const { offer, type: _, resource: __, toolName: ___, ...declared } = registration;
+  const { method } = declared.info.input;
+  return (service?.methods ?? []).some(({ offers, updatedMs: _, ...listed }) => {
+    const isSameMethod = listed.info.input.method === method && textOf(listed) === textOf(declared);
+    return isSameMethod && offers.some((one) => JSON.stringify(one) === JSON.stringify(offer));
+  });
+}
+
+function textOf(declared: Pick<Registration, "info">): string {
+  return JSON.stringify(declared, (key, value) => (key === "pathParams" ? undefined : value));
+}
+
+function fail(
+  { service, claims }: ClaimedEntry,
+  claim: Claim,
+  { outcome, nowMs }: { readonly outcome: NonNullable<Claim["failure"]>; readonly nowMs: number },
+): ClaimedEntry {
+  const { kind } = outcome;
+  const { confirmedMs } = claim;
+  const failures = claim.failures + 1;
+  const delay = DELAYS_MS[Math.min(kind === "unreachable" ? failures - 1 : failures, DELAYS_MS.length - 1)] ?? DAY_MS;
+  const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delay };
+  const isFading = confirmedMs !== undefined && kind !== "denied" && nowMs < confirmedMs + GONE_MS;
+  const isForgotten = confirmedMs === undefined ? failures > MAX_FAILURES : !isFading;
+  const isKept = isFading || (confirmedMs === undefined && kind === "unreachable");
+  return {
+    service: isKept ? service : service && keepOffers(service, (...offer) => !isClaimedBy([claim], ...offer)),
+    // A failed claim keeps its place, so that newer ones are checked first.
+    claims: claims.flatMap((one) => (one !== claim ? one : isForgotten ? [] : failed)),
+  };
+}
+
+/** Says since when the owner confirms the entry. Forgets confirmed claims whose offers were replaced by newer ones. */
+function withVerification({ service, claims }: ClaimedEntry): ClaimedEntry {
+  if (service === undefined) return { claims: claims.filter((claim) => !isConfirmed(claim)) };
+  const { verifiedMs: _, ...listed } = service;
+  const offered = new Set<Claim>();
+  keepOffers(service, (method, offer) => {
+    for (const claim of claims) if (isClaimedBy([claim], method, offer)) offered.add(claim);
+    return true;
+  });
+  const current = claims.filter((claim) => !isConfirmed(claim) || offered.has(claim));
+  const times = current.flatMap(({ confirmedMs, failures }) => (failures < FADING ? (confirmedMs ?? []) : []));
+  return {
+    service: times.length === 0 ? listed : { ...listed, verifiedMs: Math.max(...times) },
+    claims: current,
+  };
+}
+
+function isConfirmed({ confirmedMs }: Claim): boolean {
+  return confirmedMs !== undefined;
+}
+
+function isClaimedBy(claims: readonly Claim[], method: string, offer: RegisteredOffer): boolean {
+  return claims.some(({ question, terms }) => question.method === method && isSameTerms(terms, offer));
+}
+
+function isSameClaim(one: Inquiry, other: Inquiry): boolean {
+  return one.question.method === other.question.method && isSameTerms(one.terms, other.terms);
+}
+
+function termsOf({ scheme, network, asset, payTo }: RegisteredOffer): Inquiry["terms"] {
+  return { scheme, network, asset, payTo };
+}

@@ -1,0 +1,124 @@
+/**
+ * What a seller declares is in the 402, and reaches the catalog with the payment.
+ *
+ * @module
+ */
+import { readRegistration } from "@farebox/bazaar/facilitator";
+import type { Facilitator, JsonObject, PaymentRequired } from "@farebox/core";
+import { createPayments, type RouteConfig } from "@farebox/express";
+import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
+import { declareDiscoveryExtension } from "@x402/extensions";
+import express, { type Express } from "express";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PAY_TO, PRICED } from "../express/shop.js";
+
+const SVM = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+const AVM = "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe";
+const SVM_PAYEE = "CmGgLQL36Y9ubtTsy2zmE46TAxwCBm66onZmPPhUWNqv";
+const AVM_PAYEE = "A4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DVZ36IB4";
+
+const OUTPUT = {
+  type: "object",
+  properties: { weather: { type: "string" }, temperature: { type: "number" } },
+  required: ["weather"],
+} as const;
+
+/** The declaration of the quickstart of a seller. */
+const WEATHER = {
+  discoverable: true,
+  input: { city: "San Francisco" },
+  inputSchema: { queryParams: { city: { type: "string", description: "City name", required: true } } },
+  outputSchema: OUTPUT,
+} as const;
+
+function open(key: string, route: RouteConfig, facilitator: Facilitator): Express {
+  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
+  onTestFinished(() => payments.close());
+  const app = express();
+  app.use(payments.routes({ [key]: route }));
+  app.all("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+  app.get("/report", async (_req, res) => void res.json((await payments.ready(app)).routes[0]?.leftOut ?? null));
+  return app;
+}
+
+/** A facilitator of three networks. */
+function createWideFacilitator(): Facilitator {
+  const kinds = [
+    { x402Version: 2, scheme: "exact", network: "eip155:84532" },
+    { x402Version: 2, scheme: "exact", network: SVM, extra: { feePayer: SVM_PAYEE } },
+    { x402Version: 2, scheme: "exact", network: AVM, extra: { feePayer: AVM_PAYEE } },
+  ];
+  return {
+    ...createTestFacilitator(),
+    supported: async () => ({ kinds, extensions: [], signers: {} }) as never,
+  };
+}
+
+describe("the 402 of a declared route with three networks", () => {
+  const route: RouteConfig = {
+    accepts: [
+      { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo: PAY_TO },
+      { scheme: "exact", price: "$0.001", network: SVM, payTo: SVM_PAYEE },
+      { scheme: "exact", price: "$0.001", network: AVM, payTo: AVM_PAYEE },
+    ],
+    description: "Get current weather data for any location",
+    mimeType: "application/json",
+    extensions: { bazaar: WEATHER },
+  };
+  const FIELDS = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
+
+  test("the body has every field of every offer, and the header all but the response's schema, as the report says", async () => {
+    const app = open("GET /weather", route, createWideFacilitator());
+    const response = await pay(app, { path: "/weather?city=Paris" });
+    expect(response.status).toBe(402);
+    const body = response.json() as PaymentRequired;
+    expect(body.accepts).toHaveLength(3);
+    for (const offer of body.accepts) {
+      expect(Object.keys(offer)).toEqual(expect.arrayContaining(FIELDS));
+      expect(offer.outputSchema).toMatchObject({
+        input: { type: "http", method: "GET", queryParams: { city: "San Francisco" } },
+        output: OUTPUT,
+      });
+    }
+    const header = String(response.headers["payment-required"]);
+    expect(header.length).toBeLessThanOrEqual(4096);
+    for (const offer of response.challenge?.accepts ?? [])
+      expect(Object.keys(offer)).toEqual(expect.arrayContaining(FIELDS));
+    const leftOut = (await pay(app, { path: "/report" })).json();
+    expect(leftOut).toEqual(["outputSchema.output"]);
+    expect({ ...response.challenge, accepts: [] }).toEqual({ ...body, accepts: [] });
+  });
+});
+
+const input = { type: "object", properties: { city: { type: "string" } } } as const;
+const { bazaar: helper } = declareDiscoveryExtension({ output: { example: { weather: "sunny" }, schema: OUTPUT } });
+
+describe("a declared schema of the response", () => {
+  test.each<[form: string, method: string, bazaar: object]>([
+    ["the brief's form of a query", "GET", WEATHER],
+    ["the brief's form of a body", "POST", { discoverable: true, inputSchema: input, outputSchema: OUTPUT }],
+    ["an example beside it", "GET", { outputSchema: OUTPUT, output: { example: { weather: "sunny" } } }],
+    ["output.schema", "PUT", { output: { schema: OUTPUT } }],
+    ["the reference's helper", "GET", helper as object],
+    ["a tool", "POST", { toolName: "get_weather", inputSchema: input, outputSchema: OUTPUT }],
+  ])("a catalog gets the schema of the response from %s with %s", async (_form, method, bazaar) => {
+    const facilitator = createTestFacilitator();
+    const payer = createPayer();
+    facilitator.ledger.fund(payer.address, 1_000_000n);
+    const settled: JsonObject[] = [];
+    const heard: Facilitator = {
+      verify: (request, options) => facilitator.verify(request, options),
+      supported: (options) => facilitator.supported(options),
+      settle(request, options) {
+        settled.push(request as never);
+        return facilitator.settle(request, options);
+      },
+    };
+    const app = open(`${method} /weather`, { ...PRICED, extensions: { bazaar } }, heard);
+    expect(await pay(app, { path: "/weather", method, payer })).toMatchObject({ status: 200 });
+    expect(readRegistration(settled[0], { allowLocal: true })).toMatchObject({
+      kind: "registration",
+      registration: { schema: { properties: { output: { properties: { example: OUTPUT } } } } },
+    });
+  });
+});
