@@ -166,7 +166,7 @@ describe("what no server confirms", () => {
       const own = `http://${req.headers.host}${req.url}`;
       res.writeHead(req.url?.startsWith("/sold") ? 402 : 500).end(JSON.stringify(challengeOf(own)));
     });
-    await shop.list({ url: `${url}/sold`, description: "Something else, and weather too" });
+    await shop.list({ url: `${url}/sold`, description: "The weather of any city, and more" });
     const washed = {
       ...squatter,
       url: `${url}/weather`,
