@@ -140,7 +140,7 @@ describe("an entry on the page", () => {
     expect(await names("?maxPrice=0.001")).toEqual(["notes/:id"]);
     expect(await names("?maxPrice=10&network=eip155:8453")).toEqual(["get_weather", "add"]);
     expect(await names("?verified=true")).toEqual([]);
-    const found = await names("?query=weather&sort=price");
+    const found = await names("?query=foreign+notes&sort=price");
     expect([found[0], found.at(-1)]).toEqual(["notes/:id", "foreign"]);
   });
 

@@ -151,8 +151,10 @@ describe("a search", () => {
     expect(items(found.json)[0]?.resource).toBe("mcp://tool/add");
     const filtered = await shop.get("/discovery/search?query=add&type=http&limit=100");
     expect(items(filtered.json).every(({ type }) => type === "http")).toBe(true);
-    const upto = await shop.get(`/discovery/search?query=weather&scheme=upto&payTo=${OTHER}`);
+    const upto = await shop.get(`/discovery/search?query=texts&scheme=upto&payTo=${OTHER}`);
     expect(items(upto.json).map(({ resource }) => resource)).toEqual(["https://b.example/upto"]);
+    const unfit = await shop.get(`/discovery/search?query=weather&scheme=upto&payTo=${OTHER}`);
+    expect(unfit.json).toMatchObject({ resources: [], partialResults: false });
   });
 
   test("a search finds services by words that only the seller uses", async () => {

@@ -166,7 +166,7 @@ describe("what no server confirms", () => {
       const own = `http://${req.headers.host}${req.url}`;
       res.writeHead(req.url?.startsWith("/sold") ? 402 : 500).end(JSON.stringify(challengeOf(own)));
     });
-    await shop.list({ url: `${url}/sold`, description: "Something else, and weather too" });
+    await shop.list({ url: `${url}/sold/weather`, description: "Something else, and weather too" });
     const washed = {
       ...squatter,
       url: `${url}/weather`,
@@ -178,8 +178,8 @@ describe("what no server confirms", () => {
       ((await shop.get(`/discovery/search?query=weather+for+a+city${owners}`)).json["resources"] as CatalogEntry[]).map(
         ({ resource }) => new URL(resource).pathname,
       );
-    expect(await search("")).toEqual(["/sold", "/weather"]);
-    expect(await search("&verified=true")).toEqual(["/sold"]);
+    expect(await search("")).toEqual(["/sold/weather", "/weather"]);
+    expect(await search("&verified=true")).toEqual(["/sold/weather"]);
     expect(await search("&verified=false")).toEqual(["/weather"]);
   });
 

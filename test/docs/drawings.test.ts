@@ -13,7 +13,7 @@ const DESIGN = "docs/background/design.md";
 
 test("the packages' arrows are their imports", () => {
   const drawing = blocksIn(DESIGN).find(({ code }) => code.startsWith("graph "))?.code ?? "";
-  const arrows = [...drawing.matchAll(/^ *(\w+) --> (\w+)$/gm)].map(([, from, to]) => `${from} --> ${to}`);
+  const arrows = [...drawing.matchAll(/^ *([\w-]+) --> ([\w-]+)$/gm)].map(([, from, to]) => `${from} --> ${to}`);
   const packages = readdirSync(join(ROOT, "packages")).filter((name) =>
     existsSync(join(ROOT, "packages", name, "src")),
   );

@@ -29,6 +29,7 @@ const PACKAGES = {
   svm: ["core"],
   bazaar: ["core"],
   catalog: ["core", "bazaar"],
+  "catalog-embeddings": ["core", "catalog"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core", "bazaar"],

@@ -13,7 +13,7 @@ import { expect, test } from "vitest";
 const PACKAGES = fileURLToPath(new URL("../../packages/", import.meta.url));
 
 const found = readdirSync(PACKAGES, { recursive: true, encoding: "utf8" })
-  .filter((file) => /^[a-z]+[/\\]src[/\\].*(?<!\.test|\.test-d|\.fixture|\.generated)\.ts$/.test(file))
+  .filter((file) => /^[a-z-]+[/\\]src[/\\].*(?<!\.test|\.test-d|\.fixture|\.generated)\.ts$/.test(file))
   .flatMap((file) => expressionsIn(file).map((text) => ({ file, text })));
 
 test("the regular expressions of the packages are found", () => {

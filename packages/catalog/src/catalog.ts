@@ -16,16 +16,19 @@ import {
   type SearchPage,
   type SearchQuery,
 } from "@farebox/bazaar/facilitator";
+import type { Logger } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
+import { checkEmbedder, createEncoder, type Embedder } from "./embedder.js";
 import { facetsOfFilter, facetsOfService } from "./facets.js";
+import { createMeaningKeeper } from "./meanings.js";
 import type { Unverified } from "./ownership/claims.js";
 import type { HostLookup } from "./ownership/guarded-fetch.js";
 import { createOwners } from "./ownership/owners.js";
-import { MAX_RANKED, searchIds } from "./search.js";
+import { type Ranking, rankEntries, type SearchSources } from "./search.js";
 import { mergeService, NO_PRICE, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
-import { textsOf } from "./texts.js";
-import { createIndexer, type Indexer } from "./vector-index.js";
+import { termsOf, textsOf } from "./texts.js";
+import { createIndexer, type Near } from "./vector-index.js";
 import { embedEntry, VECTOR_SIZE, vocabulary } from "./word-vectors.js";
 
 /** Options of `createCatalog`. */
@@ -45,6 +48,13 @@ export interface CatalogOptions {
   readonly lookup?: HostLookup;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
+  /**
+   * Compares queries with entries by meaning, e.g. `sentenceEmbedder()` of `@farebox/catalog-embeddings`. The catalog closes it.
+   * Default: the words of both are compared, which finds less.
+   */
+  readonly embedder?: Embedder;
+  /** Receives a line when the embedder fails. Default: no log. */
+  readonly logger?: Logger;
 }
 
 /** A catalog in this process. */
@@ -64,34 +74,47 @@ export interface LocalCatalog extends Catalog {
  */
 export function createCatalog(options: CatalogOptions): LocalCatalog {
   const { store, allowLocal = false, checkOwners = true, lookup, now = Date.now } = parseOptions(options);
-  const { unverified = allowLocal || !checkOwners ? "show" : "hide" } = options;
-  const indexer = createIndexer(store);
+  const { unverified = allowLocal || !checkOwners ? "show" : "hide", embedder, logger } = options;
+  const encoder = embedder && createEncoder(embedder, logger);
+  const indexer = createIndexer(store, encoder);
+  const keeper = encoder && createMeaningKeeper(store, indexer, encoder);
+  keeper?.refresh();
   const rules: RegistrationRules = Object.freeze({ allowLocal });
   const owners = checkOwners
     ? createOwners({ store, allowLocal, unverified, lookup, now, toChange: changeFor })
     : undefined;
   return Object.freeze({
     rules,
-    register: (registration) => owners?.register(registration) ?? register(store, registration, now()),
+    async register(registration) {
+      const registered = await (owners?.register(registration) ?? register(store, registration, now()));
+      keeper?.refresh();
+      return registered;
+    },
     list: (query) => list(store, query, unverified),
-    search: (query) => search(store, indexer, query, unverified),
+    async search(query) {
+      const index = await indexer.current();
+      // Another process may have registered an entry and ended, or an owner has confirmed one.
+      if (index.missing.size > 0) keeper?.refresh();
+      return search(query, { store, index, words: vocabulary(), encoder }, unverified);
+    },
     countNetworks: (networks) => countNetworks(store, networks),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
     checkDue: async () => owners?.checkDue(),
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
     async close() {
       await owners?.close();
+      await keeper?.close();
       await store.close();
     },
   } satisfies LocalCatalog);
 }
 
-const KEYS = ["store", "allowLocal", "checkOwners", "unverified", "lookup", "now"];
+const KEYS = ["store", "allowLocal", "checkOwners", "unverified", "lookup", "now", "embedder", "logger"];
 
 function parseOptions(options: CatalogOptions): CatalogOptions {
   const issues = createIssues();
   if (issues.checkKeys("options", options, KEYS)) {
-    const { store, unverified, checkOwners } = options;
+    const { store, unverified, checkOwners, embedder, logger } = options;
     if (typeof store?.update !== "function")
       issues.add("options.store", "a store, e.g. createSqliteCatalogStore()", store);
     for (const name of ["allowLocal", "checkOwners"] as const) {
@@ -105,6 +128,10 @@ function parseOptions(options: CatalogOptions): CatalogOptions {
     const allowed = checkOwners === false ? ["last", "show"] : ["hide", "last", "show"];
     if (unverified !== undefined && !allowed.includes(unverified)) {
       issues.add("options.unverified", `one of ${allowed.join(", ")}`, unverified);
+    }
+    if (embedder !== undefined) checkEmbedder(embedder, issues);
+    if (logger !== undefined && typeof logger?.warn !== "function") {
+      issues.addText("options.logger", "an object with info, warn and error", "something else");
     }
   }
   issues.throwIfAny();
@@ -129,7 +156,7 @@ function changeFor({ resource, toolName }: EntryKey, service: Service | undefine
   if (service === undefined)
     return { ...UNLISTED, service: JSON.stringify({ resource, toolName, methods: [] }), updatedMs };
   const texts = textsOf(service);
-  const terms = [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
+  const terms = termsOf(texts);
   const facets = facetsOfService(service, [BAZAAR]);
   const vector = embedEntry(texts, vocabulary());
   return { service: JSON.stringify(service), updatedMs, texts, terms, facets, vector, price: priceOf(service) };
@@ -167,10 +194,11 @@ async function list(store: CatalogStore, query: ListQuery, unverified: Unverifie
 const MAX_SORTED = 40;
 
 /** Among the same prices the better match stays first. */
-async function cheapestFirst(store: CatalogStore, ids: readonly number[]): Promise<readonly number[]> {
-  const best = ids.slice(0, MAX_SORTED);
-  const prices = new Map((await store.find(best, [])).map(({ id, price }) => [id, price]));
-  const priceAt = (id: number): string => prices.get(id) ?? "";
+async function cheapestFirst(store: CatalogStore, ranked: readonly Near[]): Promise<readonly Near[]> {
+  const best = ranked.slice(0, MAX_SORTED);
+  const ids = best.map(({ id }) => id);
+  const prices = new Map((await store.find(ids, [])).map(({ id, price }) => [id, price]));
+  const priceAt = ({ id }: Near): string => prices.get(id) ?? "";
   return best.toSorted((one, other) => (priceAt(one) < priceAt(other) ? -1 : Number(priceAt(one) > priceAt(other))));
 }
 
@@ -183,37 +211,45 @@ async function countNetworks(store: CatalogStore, networks: readonly string[]): 
 }
 
 async function search(
-  store: CatalogStore,
-  indexer: Indexer,
-  query: SearchQuery,
+  { query, limit, cursor, sort, ...filter }: SearchQuery,
+  sources: SearchSources,
   unverified: Unverified,
 ): Promise<SearchPage> {
-  const { query: text, limit, cursor, sort, ...filter } = query;
+  const { store } = sources;
   const facets = shownFacets(filter, unverified);
-  const ranked = cursor === undefined ? undefined : readSearchCursor(cursor);
-  const best =
-    ranked ?? (await searchIds(text, facets, { store, index: await indexer.current(), words: vocabulary() }));
-  const sorted = ranked === undefined && sort === "price" ? await cheapestFirst(store, best) : best;
-  const ids = ranked ?? (await verifiedFirst(store, sorted, unverified));
-  const shown = ids.slice(0, limit);
-  const rest = ids.slice(limit);
-  const found = new Map((await store.find(shown, facets)).map((entry) => [entry.id, entry]));
+  const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
+  const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
+  const sorted = rest === undefined && sort === "price" ? await cheapestFirst(store, ranked) : ranked;
+  const ordered = rest === undefined ? await verifiedFirst(store, sorted, unverified) : sorted;
+  const shown = ordered.slice(0, limit);
+  const more = ordered.slice(limit);
+  const ids = shown.map(({ id }) => id);
+  const found = new Map((await store.find(ids, facets)).map((entry) => [entry.id, entry]));
   return {
-    entries: shown.flatMap((id) => found.get(id) ?? []).map(readEntry),
-    isPartial: ranked === undefined && (best.length === MAX_RANKED || ids.length < best.length),
-    ...(rest.length > 0 ? { cursor: writeSearchCursor(rest) } : {}),
+    entries: shown.flatMap(({ id, score }) => {
+      const entry = found.get(id);
+      return entry === undefined ? [] : { ...readEntry(entry), score: roundScore(score) };
+    }),
+    isPartial: isPartial || sorted.length < ranked.length,
+    ...(more.length > 0 ? { cursor: writeSearchCursor(more) } : {}),
   };
+}
+
+/** Scores have three decimals. */
+function roundScore(score: number): number {
+  return Math.round(score * 1_000) / 1_000;
 }
 
 /** Moves entries that no owner has confirmed to the end. */
 async function verifiedFirst(
   store: CatalogStore,
-  ids: readonly number[],
+  ranked: readonly Near[],
   unverified: Unverified,
-): Promise<readonly number[]> {
-  if (unverified !== "last") return ids;
+): Promise<readonly Near[]> {
+  if (unverified !== "last") return ranked;
+  const ids = ranked.map(({ id }) => id);
   const verified = new Set((await store.find(ids, facetsOfFilter({ verified: true }))).map(({ id }) => id));
-  return [...ids.filter((id) => verified.has(id)), ...ids.filter((id) => !verified.has(id))];
+  return [...ranked.filter(({ id }) => verified.has(id)), ...ranked.filter(({ id }) => !verified.has(id))];
 }
 
 function readEntry(entry: StoredEntry): CatalogEntry {
@@ -223,7 +259,7 @@ function readEntry(entry: StoredEntry): CatalogEntry {
 // A cursor marks where the next page begins. Entries that are registered in the meantime do not shift it.
 
 const LIST = /^l\.([0-9a-z]{1,10})(?:\.(\d{3,99}|~))?$/;
-const SEARCH = /^s(?:\.[0-9a-z]{1,10}){1,200}$/;
+const SEARCH = /^s(?:\.[0-9a-z]{1,10}-[0-9a-z]{1,2}){1,200}$/;
 
 /** Where a page of the list begins. */
 type ListStart = Pick<StoreQuery, "offset" | "after" | "afterPrice">;
@@ -240,16 +276,19 @@ function readListCursor(text: string): ListStart | undefined {
   return { offset: 0, after: Number.parseInt(id, 36), ...(price === undefined ? {} : { afterPrice: price }) };
 }
 
-/** A cursor of a search holds the ids of the remaining entries, so that their ranking stays the same. */
-function writeSearchCursor(ids: readonly number[]): string {
-  return ["s", ...ids.map((id) => id.toString(36))].join(".");
+/** A cursor of a search holds the remaining entries with their scores, so that their ranking stays the same. */
+function writeSearchCursor(ranked: readonly Near[]): string {
+  return ["s", ...ranked.map(({ id, score }) => `${id.toString(36)}-${Math.round(score * 1_000).toString(36)}`)].join(
+    ".",
+  );
 }
 
 /** Reads a cursor of a search; `undefined` for every other text. */
-function readSearchCursor(text: string): readonly number[] | undefined {
+function readSearchCursor(text: string): Ranking | undefined {
   if (!SEARCH.test(text)) return undefined;
-  return text
+  const ranked = text
     .split(".")
     .slice(1)
-    .map((id) => Number.parseInt(id, 36));
+    .map((part) => part.split("-").map((digits) => Number.parseInt(digits, 36)));
+  return { ranked: ranked.map(([id = 0, score = 0]) => ({ id, score: Math.min(1, score / 1_000) })), isPartial: false };
 }

@@ -4,6 +4,7 @@
  * @module
  */
 export { type CatalogOptions, createCatalog, type LocalCatalog } from "./catalog.js";
+export type { Embedder } from "./embedder.js";
 export type { Unverified } from "./ownership/claims.js";
 export type { HostLookup } from "./ownership/guarded-fetch.js";
 export type {
@@ -17,6 +18,7 @@ export type {
   RankedText,
   StoreChanges,
   StoredEntry,
+  StoredMeaning,
   StoredVector,
   StoreQuery,
   TextQuery,

@@ -13,6 +13,7 @@ export function describeStore(name: string, open: () => Promise<CatalogStore>): 
     beforeAll(() => registerTen(store()), 60_000);
     testReading(store);
     testChanges(store);
+    testMeanings(store);
   });
 
   // Each test continues with the entries of the tests before it.
@@ -171,6 +172,61 @@ function testChanges(store: () => CatalogStore): void {
     expect(entries).toEqual([{ id: ids[4], facets: [ALL, EVEN, 77], vector: vector(9) }]);
     expect(await store().count([77])).toBe(1);
   });
+}
+
+function testMeanings(store: () => CatalogStore): void {
+  test("putMeanings stores vectors by embedder, and marks their entries as changed", async () => {
+    const [first = 0, second = 0] = await idsIn(store());
+    const before = await store().changes(undefined, 100, "one");
+    expect(before.entries.every(({ meaning }) => meaning === undefined)).toBe(true);
+    await store().putMeanings("one", [
+      { id: first, terms: ["service", "0"], vector: vector(1) },
+      { id: second, terms: ["service", "1"], vector: vector(2) },
+    ]);
+    await store().putMeanings("other", [{ id: first, terms: ["service", "0"], vector: Int8Array.of(-128, 127) }]);
+    expect(await meaningsIn(store(), "one")).toEqual([
+      [first, vector(1)],
+      [second, vector(2)],
+    ]);
+    expect(await meaningsIn(store(), "other")).toEqual([[first, Int8Array.of(-128, 127)]]);
+    const changed = (await store().changes(before.mark, 100, "one")).entries;
+    expect(changed.find(({ id }) => id === first)?.meaning).toEqual(vector(1));
+    expect((await store().changes(before.mark, 100)).entries.every((entry) => !("meaning" in entry))).toBe(true);
+  });
+
+  test("a vector of earlier terms is not stored, and one is dropped when the terms change or the entry goes", async () => {
+    const [first = 0, second = 0] = await idsIn(store());
+    await store().putMeanings("one", [{ id: first, terms: ["others"], vector: vector(7) }]);
+    await store().putMeanings("one", [{ id: 999_999, terms: ["service", "0"], vector: vector(7) }]);
+    await store().update(keyAt(0), () => change("service 0", { facets: [ALL, EVEN, 5], vector: vector(-5) }));
+    expect((await meaningsIn(store(), "one"))[0]).toEqual([first, vector(1)]);
+    await store().update(keyAt(0), () => change("service 00", { facets: [ALL, EVEN], vector: vector(-5) }));
+    expect(await meaningsIn(store(), "one")).toEqual([[second, vector(2)]]);
+    await store().remove(keyAt(1));
+    await store().update(keyAt(1), () => change("service 1"));
+    expect(await meaningsIn(store(), "one")).toEqual([]);
+    expect(await meaningsIn(store(), "other")).toEqual([]);
+  });
+
+  test("concurrent calls of putMeanings do not lock each other out", async () => {
+    const ids = await idsIn(store());
+    const kept = ids.slice(2, 6).map((id, at) => ({ id, terms: ["service", String(at + 3)], vector: vector(at) }));
+    const calls = Array.from({ length: 8 }, (_, at) =>
+      store().putMeanings("one", at % 2 === 0 ? kept : [...kept].reverse()),
+    );
+    await Promise.all(calls);
+    expect(await meaningsIn(store(), "one")).toHaveLength(4);
+  });
+}
+
+/** Sorted by id. */
+async function meaningsIn(
+  store: CatalogStore,
+  embedder: string,
+): Promise<readonly (readonly [number, Int8Array | undefined])[]> {
+  const { entries } = await store.changes(undefined, 100, embedder);
+  const found = entries.filter(({ meaning }) => meaning !== undefined).map(({ id, meaning }) => [id, meaning] as const);
+  return found.sort(([one], [other]) => one - other);
 }
 
 /** In the order of registration. */

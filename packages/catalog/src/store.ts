@@ -57,7 +57,7 @@ export interface EntryChange {
   readonly terms: readonly string[];
   /** One number for each filter that the entry matches. */
   readonly facets: readonly number[];
-  /** The meaning of the entry. */
+  /** The mean of its words. */
   readonly vector: Int8Array;
   /** Digits, or `~` for none. Entries are sorted by it as ASCII text. */
   readonly price: string;
@@ -100,10 +100,20 @@ export interface RankedText {
   readonly score: number;
 }
 
-/** The meaning of an entry, and the filters that it matches. */
+/** The vectors of an entry, and the filters that it matches. */
 export interface StoredVector {
   readonly id: number;
   readonly facets: readonly number[];
+  readonly vector: Int8Array;
+  /** The vector of the embedder that was asked for; absent when it is not stored. */
+  readonly meaning?: Int8Array;
+}
+
+/** The vector of an entry by an embedder. */
+export interface StoredMeaning {
+  readonly id: number;
+  /** See {@link EntryChange.terms}. */
+  readonly terms: readonly string[];
   readonly vector: Int8Array;
 }
 
@@ -154,8 +164,13 @@ export interface CatalogStore {
   countTerms(words: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Finds terms with a similar spelling, the most similar first, at most 30. */
   similarTerms(word: string): Promise<readonly string[]>;
-  /** Lists changes since a mark, oldest first. May list an entry twice. Without a mark it lists all entries. */
-  changes(mark: string | undefined, limit: number): Promise<StoreChanges>;
+  /**
+   * Lists changes since a mark, oldest first. May list an entry twice. Without a mark it lists all entries. With an embedder it
+   * adds that one's vectors; an entry that gets one has changed, and an entry whose terms change has none.
+   */
+  changes(mark: string | undefined, limit: number, embedder?: string): Promise<StoreChanges>;
+  /** Stores vectors of an embedder, each if the entry still has these terms. Vectors of other embedders stay. */
+  putMeanings(embedder: string, meanings: readonly StoredMeaning[]): Promise<void>;
   /** Closes every connection. Further calls reject. */
   close(): Promise<void>;
 }

@@ -24,14 +24,36 @@ export function wordsOf(text: string): readonly string[] {
 }
 
 /** Gathers the texts of a service, of all its methods. */
-export function textsOf({ resource, toolName, methods }: Service): EntryTexts {
-  const names = methods.flatMap(({ serviceName = "", tags = [] }) => [serviceName, ...tags]);
+export function textsOf(service: Service): EntryTexts {
+  const { resource, methods } = service;
   return {
-    name: joined([toolName, ...names, ...pathOf(resource)]),
+    name: joined(namesOf(service)),
     description: joined(methods.flatMap(descriptionsIn)),
     parameters: joined(methods.flatMap(parametersIn)),
     other: joined([...methods.flatMap(outputsIn), hostOf(resource)]),
   };
+}
+
+/** The words of all texts, each once. */
+export function termsOf(texts: EntryTexts): readonly string[] {
+  return [...new Set(Object.values(texts).join(" ").split(" "))].filter((term) => term !== "");
+}
+
+const MAX_SENTENCE = 500;
+
+/** A service in a sentence for an embedder: `weather current: Current weather conditions for a city (city, units)`. */
+export function sentenceOf(service: Service): string {
+  const { methods } = service;
+  const descriptions = [...new Set(methods.flatMap(descriptionsIn))].filter((text) => text !== "");
+  const properties = methods.flatMap(schemasIn).flatMap((schema) => Object.keys(fieldOf(schema, "properties") ?? {}));
+  const parameters = [...new Set(properties)].map((name) => wordsOf(name).join(" "));
+  const ending = parameters.length === 0 ? "" : ` (${parameters.join(", ")})`;
+  return `${joined(namesOf(service))}: ${descriptions.join(". ")}${ending}`.slice(0, MAX_SENTENCE);
+}
+
+function namesOf({ resource, toolName, methods }: Service): readonly string[] {
+  const names = methods.flatMap(({ serviceName = "", tags = [] }) => [serviceName, ...tags]);
+  return [toolName, ...names, ...pathOf(resource)];
 }
 
 function descriptionsIn({ description = "", info }: ServiceMethod): readonly string[] {
@@ -39,15 +61,18 @@ function descriptionsIn({ description = "", info }: ServiceMethod): readonly str
   return [description, typeof own === "string" ? own : ""];
 }
 
-function parametersIn({ info, schema }: ServiceMethod): readonly string[] {
-  const { input } = info;
-  const declared = fieldOf(fieldOf(schema, "properties"), "input");
-  const schemas = ["queryParams", "body", "pathParams"].map((name) => fieldOf(fieldOf(declared, "properties"), name));
+function parametersIn(method: ServiceMethod): readonly string[] {
+  const { input } = method.info;
   return [
-    ...schemas.flatMap((part) => describedIn(part)),
-    ...describedIn(input["inputSchema"]),
+    ...schemasIn(method).flatMap((part) => describedIn(part)),
     ...["queryParams", "body", "pathParams", "example"].flatMap((name) => namesIn(input[name])),
   ];
+}
+
+/** The schemas of the input. */
+function schemasIn({ info, schema }: ServiceMethod): readonly unknown[] {
+  const declared = fieldOf(fieldOf(fieldOf(schema, "properties"), "input"), "properties");
+  return [...["queryParams", "body", "pathParams"].map((name) => fieldOf(declared, name)), info.input["inputSchema"]];
 }
 
 function outputsIn({ info, schema }: ServiceMethod): readonly string[] {

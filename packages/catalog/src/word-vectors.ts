@@ -92,7 +92,8 @@ function add(sum: Float32Array, vector: Float32Array, factor: number): void {
   for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + factor * (vector[at] ?? 0);
 }
 
-function quantize(vector: Float32Array): Int8Array {
+/** The unit vector with the same direction, in signed bytes: {@link QUANTUM} stands for 1. */
+export function quantize(vector: Float32Array): Int8Array {
   return Int8Array.from(unit(vector), (number) => Math.max(-127, Math.min(127, Math.round(number * QUANTUM))));
 }
 

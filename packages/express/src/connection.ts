@@ -39,22 +39,9 @@ export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) =
 /**
  * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
  * behind the end of its response. In plain Node the response is out by then; here it goes out first.
- *
- * @returns to be called once, when the response goes out or is dropped.
  */
-export function keepOpen(res: ServerResponse): () => void {
-  const stopKeeping = connectionOf(res).keepOpen();
-  const { destroy } = res;
-  res.destroy = (error) => {
-    if (error) return destroy.call(res, error);
-    res.req.socket.destroy();
-    return res;
-  };
-  return () => {
-    res.destroy = destroy;
-    const isOut = stopKeeping();
-    onClosed(res, isOut);
-  };
+export function keepOpen(res: ServerResponse): KeptOpen {
+  return new KeptOpen(connectionOf(res));
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -98,15 +85,44 @@ class Connection {
     return () => void this.#listeners.delete(listener);
   }
 
-  keepOpen(): () => () => void {
+  hold(): void {
     this.#held += 1;
     this.#unsent += 1;
-    return () => {
-      this.#held -= 1;
-      return () => {
-        this.#unsent -= 1;
-        if (this.#isDestroyPutOff && this.#unsent === 0) this.#socket.destroy();
-      };
-    };
+  }
+
+  release(): void {
+    this.#held -= 1;
+  }
+
+  done(): void {
+    this.#unsent -= 1;
+    if (this.#isDestroyPutOff && this.#unsent === 0) this.#socket.destroy();
+  }
+}
+
+/** A connection that stays open for one response. */
+export class KeptOpen {
+  readonly #connection: Connection;
+  #isHeld = true;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    connection.hold();
+  }
+
+  /** Whether the response is held still. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** The response goes out, or is dropped. Later calls do nothing. */
+  release(): void {
+    if (this.#isHeld) this.#connection.release();
+    this.#isHeld = false;
+  }
+
+  /** The connection is done with the response. Called once, after {@link release}. */
+  done(): void {
+    this.#connection.done();
   }
 }

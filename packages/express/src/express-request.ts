@@ -92,8 +92,10 @@ class ExpressRequest implements GateRequest {
 
 /** Removes the payment and its token from a request, so that no handler logs or forwards them. */
 export function removePayment(req: Request): void {
-  for (const name of [PAYMENT_SIGNATURE, PAYMENT_RETRY_TOKEN]) removeHeader(req, name.toLowerCase());
+  for (const name of PAYMENT_HEADERS) if (req.headers[name] !== undefined) removeHeader(req, name);
 }
+
+const PAYMENT_HEADERS = [PAYMENT_SIGNATURE.toLowerCase(), PAYMENT_RETRY_TOKEN.toLowerCase()];
 
 function removeHeader(req: Request, name: string): void {
   delete req.headers[name];

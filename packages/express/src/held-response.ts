@@ -10,18 +10,21 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { hasLeft, isDisconnected, keepOpen, onClosed } from "./connection.js";
+import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed } from "./connection.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
   isEventStream,
+  isWrittenByNode,
   keepPrivate,
   lockHead,
   lockOutOverrides,
   prepareResponse,
   putHead,
   type ResponseHead,
+  restoreHead,
   setHeaders,
+  setPrivate,
   takeHead,
   type WriteHeadArguments,
   withholdTrailers,
@@ -81,8 +84,8 @@ class HeldResponse {
   /** Something is being sent: `headersSent` says what Node says again. */
   #isSending = false;
   #isReplaced = false;
-  /** The response has ended and is held: its connection stays open until this is called. */
-  #stopKeepingOpen: (() => void) | undefined;
+  /** The response has ended: its connection stays open while it is held. */
+  #keptOpen: KeptOpen | undefined;
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
@@ -111,6 +114,10 @@ class HeldResponse {
       return res;
     };
     res.destroy = (error) => {
+      if (this.#keptOpen?.isHeld && !error) {
+        res.req.socket.destroy();
+        return res;
+      }
       // A client that has left comes first: the handler has not broken off by itself.
       if (hasLeft(res)) this.#cancel();
       this.#admission.handlerEnded();
@@ -199,7 +206,7 @@ class HeldResponse {
       this.#call("end", [chunk]);
       return;
     }
-    if (this.#phase !== "dropped") this.#stopKeepingOpen = keepOpen(this.#res);
+    if (this.#phase !== "dropped") this.#keptOpen = keepOpen(this.#res);
     this.#lastChunk = chunk;
     this.#heldBytes += chunk?.byteLength ?? 0;
     void this.#decide();
@@ -267,8 +274,7 @@ class HeldResponse {
 
   /** The connection is free to be destroyed, once the response is out. */
   #letGo(): void {
-    this.#stopKeepingOpen?.();
-    this.#stopKeepingOpen = undefined;
+    this.#keptOpen?.release();
   }
 
   #wholeBody(): Buffer | undefined {
@@ -300,11 +306,13 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#startSending();
-    putHead(this.#res, withoutOverrides(head));
-    lockOutOverrides(this.#res);
+    restoreHead(this.#res, withoutOverrides(head));
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
-    if (release.paid) keepPrivate(this.#res);
+    if (!isWrittenByNode(this.#original)) {
+      lockOutOverrides(this.#res);
+      if (release.paid) keepPrivate(this.#res);
+    } else if (release.paid) setPrivate(this.#res);
     this.#sendHeld();
   }
 
@@ -367,6 +375,8 @@ class HeldResponse {
 
   /** The connection is done with the response. */
   #close(isDelivered: boolean): void {
+    this.#keptOpen?.release();
+    this.#keptOpen?.done();
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
     if (this.#paidResponse === undefined) return;

@@ -48,9 +48,38 @@ export function setHeaders(res: ServerResponse, headers: Headers): void {
   for (const [name, value] of headers) res.setHeader(name, typeof value === "string" ? value : [...value]);
 }
 
+/** Puts a head back, as far as it has changed. */
+export function restoreHead(res: ServerResponse, head: ResponseHead): void {
+  if (!isSameHead(takeHead(res), head)) putHead(res, head);
+}
+
+function isSameHead(one: ResponseHead, other: ResponseHead): boolean {
+  if (one.status !== other.status || one.statusMessage !== other.statusMessage) return false;
+  if (one.headers.length !== other.headers.length) return false;
+  return one.headers.every(([name, value], at) => {
+    const [otherName, otherValue] = other.headers[at] ?? [];
+    return name === otherName && String(value) === String(otherValue) && typeof value === typeof otherValue;
+  });
+}
+
 /** The head without `Settlement-Overrides`, which never reaches a client. */
 export function withoutOverrides(head: ResponseHead): ResponseHead {
-  return { ...head, headers: head.headers.filter(([name]) => !isSettlementOverrides(name)) };
+  const isOverride = ([name]: Headers[number]): boolean => isSettlementOverrides(name);
+  if (!head.headers.some(isOverride)) return head;
+  return { ...head, headers: head.headers.filter((header) => !isOverride(header)) };
+}
+
+/** Whether Node alone writes the response: no middleware can change the head as it is sent. */
+export function isWrittenByNode(
+  methods: Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end">,
+): boolean {
+  const { writeHead, flushHeaders, write, end } = ServerResponse.prototype;
+  return (
+    methods.writeHead === writeHead &&
+    methods.flushHeaders === flushHeaders &&
+    methods.write === write &&
+    methods.end === end
+  );
 }
 
 /** Keeps `Settlement-Overrides` off a response from now on: middleware may set it as the head is sent. */
@@ -163,12 +192,17 @@ export function appendExposeHeaders(res: ServerResponse): void {
   res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
 }
 
-/** Keeps a response out of shared caches, also if middleware sets `Cache-Control` as the head is sent. */
+/** Keeps a response out of shared caches. */
+export function setPrivate(res: ServerResponse): void {
+  res.setHeader("Cache-Control", privateCacheControl(String(res.getHeader("cache-control") ?? "")));
+}
+
+/** The same, also if middleware sets `Cache-Control` as the head is sent. */
 export function keepPrivate(res: ServerResponse): void {
   const setHeader = res.setHeader.bind(res);
   res.setHeader = (name, value) =>
     setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value);
-  res.setHeader("Cache-Control", String(res.getHeader("cache-control") ?? ""));
+  setPrivate(res);
 }
 
 /** Headers about the transfer of a body. Middleware may compress the gate's responses, too. */

@@ -1,44 +1,46 @@
 /**
  * Measures how often a search ranks the expected service first, and among the first three.
  *
- * `search-quality.test.ts` prints and pins the result.
- *
  * @module
  */
+import { setTimeout } from "node:timers/promises";
 import type { Catalog, Registration } from "@farebox/bazaar/facilitator";
 import { type SampleService, SERVICES } from "./services.js";
+
+/** Questions, each with the id of the expected service. */
+export type Questions = readonly (readonly [query: string, expected: string])[];
 
 /** The result of one question. */
 export interface SearchResult {
   readonly query: string;
   readonly expected: string;
-  /** Rank of the expected service, from 1; 0 when it is not among the first twenty. */
+  /** Rank of the expected service, from 1; 0 when it is not found. */
   readonly place: number;
   readonly first: string | undefined;
+  /** How many entries were found. */
+  readonly found: number;
 }
 
-/** Registers every sample. */
+/** Registers every sample, and waits until each has its vector. */
 export async function listSamples(catalog: Catalog, services: readonly SampleService[] = SERVICES): Promise<void> {
   for (const service of services) await catalog.register(toRegistration(service));
+  while ((await catalog.search({ query: "weather", limit: 1 })).isPartial) await setTimeout(5);
 }
 
 /** Searches for every question. */
-export async function ask(
-  catalog: Catalog,
-  queries: readonly (readonly [query: string, expected: string])[],
-): Promise<readonly SearchResult[]> {
+export async function search(catalog: Catalog, questions: Questions): Promise<readonly SearchResult[]> {
   const results: SearchResult[] = [];
-  for (const [query, expected] of queries) {
-    const { entries } = await catalog.search({ query, limit: 20 });
+  for (const [query, expected] of questions) {
+    const { entries } = await catalog.search({ query, limit: 100 });
     const ids = entries.map(({ resource }) => resource.replace(/^https:\/\/[^/]+\/|^mcp:\/\/tool\//, ""));
-    results.push({ query, expected, place: ids.indexOf(expected) + 1, first: ids[0] });
+    results.push({ query, expected, place: ids.indexOf(expected) + 1, first: ids[0], found: ids.length });
   }
   return results;
 }
 
-/** Share of the questions whose service is among the first `most`. */
-export function share(results: readonly SearchResult[], most: number): number {
-  return results.filter(({ place }) => place > 0 && place <= most).length / results.length;
+/** The number of questions whose service is among the first `most`. */
+export function countWithin(results: readonly SearchResult[], most: number): number {
+  return results.filter(({ place }) => place > 0 && place <= most).length;
 }
 
 /** The registration that a payment for a sample would make. */

@@ -107,3 +107,13 @@ export const QUERIES: readonly (readonly [query: string, expected: string])[] = 
   ["crypto curency prise", "crypto/price"],
   ["remove backgroud from foto", "images/background"],
 ];
+
+/** Weights, limits and means were chosen with these. */
+export const CHOSEN_WITH: readonly (readonly [query: string, expected: string])[] = QUERIES.filter(
+  (_, at) => at % 2 === 0,
+);
+
+/** These were only reported on. */
+export const REPORTED_ON: readonly (readonly [query: string, expected: string])[] = QUERIES.filter(
+  (_, at) => at % 2 === 1,
+);

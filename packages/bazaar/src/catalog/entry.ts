@@ -83,6 +83,8 @@ export interface CatalogEntry {
   readonly verified?: boolean;
   /** When the owner confirmed it last: ISO 8601 with milliseconds. */
   readonly verifiedAt?: string;
+  /** In a search: how well the entry fits, 0 to 1. Comparable only within one search. */
+  readonly score?: number;
   /** Of an MCP tool: its name in `tools/call`. */
   readonly toolName?: string;
 }

@@ -4,12 +4,12 @@
  * @module
  */
 import type { CatalogStore, StoredVector } from "../store.js";
-import { STORED, toEntry } from "./write.js";
+import { PUT_MEANINGS, STORED, toEntry } from "./write.js";
 
 /** Runs a statement and returns its rows. */
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
 
-/** The reading calls. */
+/** The calls of one statement. */
 export type Reader = Omit<CatalogStore, "update" | "remove" | "takeDue" | "postpone" | "close">;
 
 /** Weights in the order of PostgreSQL: other texts, parameters, description, name. */
@@ -26,8 +26,10 @@ const RANK = `
 
 /** All transactions before `xmin` have ended, so no later reading can find more of their rows. */
 const CHANGES = `
-  SELECT id, written::text AS written, facets, vector, pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
-  FROM farebox_entries WHERE (written, id) > ($1::text::xid8, $2::bigint) ORDER BY written, id LIMIT $3`;
+  SELECT id, written::text AS written, facets, e.vector, m.vector AS meaning,
+    pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
+  FROM farebox_entries e LEFT JOIN farebox_meanings m ON m.entry = e.id AND m.embedder = $4
+  WHERE (written, id) > ($1::text::xid8, $2::bigint) ORDER BY written, id LIMIT $3`;
 
 /** Creates the calls. */
 export function createReader(run: RunQuery): Reader {
@@ -75,14 +77,22 @@ export function createReader(run: RunQuery): Reader {
       const sql = `SELECT term FROM farebox_terms WHERE term % $1 ORDER BY similarity(term, $1) DESC, term LIMIT 30`;
       return ((await run(sql, [word])) as readonly { term: string }[]).map(({ term }) => term);
     },
-    changes: (mark, limit) => readChanges(run, mark, limit),
+    changes: (mark, limit, embedder = "") => readChanges(run, mark, limit, embedder),
+    async putMeanings(embedder, meanings) {
+      const ids = meanings.map(({ id }) => id);
+      const terms = meanings.map((meaning) => meaning.terms.join(" "));
+      await run(PUT_MEANINGS, [embedder, ids, terms, meanings.map(({ vector }) => Buffer.from(vector))]);
+    },
   };
 }
 
 /** A mark holds the last transaction and id. While there are more rows, it also holds where the next reading begins. */
-async function readChanges(run: RunQuery, mark: string | undefined, limit: number): ReturnType<Reader["changes"]> {
+async function readChanges(
+  run: RunQuery,
+  ...[mark, limit, embedder]: Parameters<Reader["changes"]>
+): ReturnType<Reader["changes"]> {
   const [written = "0", id = "0", first] = mark?.split(":") ?? [];
-  const rows = (await run(CHANGES, [written, id, limit])) as readonly ChangedRow[];
+  const rows = (await run(CHANGES, [written, id, limit, embedder])) as readonly ChangedRow[];
   const begin = first ?? rows[0]?.xmin;
   const last = rows.at(-1);
   const isMore = rows.length === limit && last !== undefined;
@@ -107,8 +117,10 @@ interface ChangedRow {
   readonly xmin: string;
   readonly facets: readonly string[];
   readonly vector: Buffer;
+  readonly meaning: Buffer | null;
 }
 
-function toVector({ id, facets, vector }: ChangedRow): StoredVector {
-  return { id: Number(id), facets: facets.map(Number), vector: Int8Array.from(vector) };
+function toVector({ id, facets, vector, meaning }: ChangedRow): StoredVector {
+  const own = { id: Number(id), facets: facets.map(Number), vector: Int8Array.from(vector) };
+  return meaning === null ? own : { ...own, meaning: Int8Array.from(meaning) };
 }

@@ -45,7 +45,24 @@ CREATE TABLE IF NOT EXISTS farebox_facets (
 );
 CREATE TABLE IF NOT EXISTS farebox_terms (term text PRIMARY KEY, entries bigint NOT NULL);
 CREATE INDEX IF NOT EXISTS farebox_terms_alike ON farebox_terms USING gin (term gin_trgm_ops);
+CREATE TABLE IF NOT EXISTS farebox_meanings (
+  entry bigint NOT NULL,
+  embedder text NOT NULL,
+  vector bytea NOT NULL,
+  PRIMARY KEY (entry, embedder)
+);
 `;
+
+/** Stores vectors for entries that still have their terms. The rows are locked in order, so that two calls cannot deadlock. */
+export const PUT_MEANINGS = `
+  WITH current AS (
+    SELECT e.id, m.vector FROM unnest($2::bigint[], $3::text[], $4::bytea[]) AS m (id, terms, vector)
+    JOIN farebox_entries e ON e.id = m.id AND e.terms = m.terms ORDER BY e.id FOR UPDATE OF e
+  ), put AS (
+    INSERT INTO farebox_meanings (entry, embedder, vector) SELECT id, $1, vector FROM current
+    ON CONFLICT (entry, embedder) DO UPDATE SET vector = excluded.vector RETURNING entry
+  )
+  UPDATE farebox_entries SET written = pg_current_xact_id() WHERE id IN (SELECT entry FROM put)`;
 
 /** Weighted texts: name, description, parameters, other. */
 const TEXTS = `
@@ -127,6 +144,9 @@ export async function updateEntry(client: PoolClient, entryKey: EntryKey, decide
     found?.id ?? key,
     ...valuesOf(INDEXED, change),
   ]);
+  if (found !== undefined && found.terms !== change.terms.join(" ")) {
+    await client.query(DROP_MEANINGS, [found.id]);
+  }
   await writeFacets(client, rows[0]?.id ?? "", found?.facets.map(Number) ?? [], change.facets);
   await countTerms(client, found?.terms.split(" ") ?? [], change.terms);
   return true;
@@ -142,6 +162,7 @@ export async function removeEntry(client: PoolClient, entryKey: EntryKey): Promi
 
 async function removeFound(client: PoolClient, found: EntryRow): Promise<void> {
   await client.query("DELETE FROM farebox_entries WHERE id = $1", [found.id]);
+  await client.query(DROP_MEANINGS, [found.id]);
   await client.query(DROP_FACETS, [found.facets, found.id]);
   await countTerms(client, found.terms.split(" "), []);
 }
@@ -161,6 +182,7 @@ const REWRITE = `
   UPDATE farebox_entries SET texts = ${TEXTS}, written = pg_current_xact_id(), ${assign(INDEXED, 6)}
   WHERE id = $5 RETURNING id`;
 const TOUCH = `UPDATE farebox_entries SET ${assign(ALWAYS, 2)} WHERE id = $1`;
+const DROP_MEANINGS = "DELETE FROM farebox_meanings WHERE entry = $1";
 const DROP_FACETS = "DELETE FROM farebox_facets WHERE facet = ANY($1::bigint[]) AND entry = $2";
 
 /** Locks a key until the transaction ends, even if it has no row yet. */

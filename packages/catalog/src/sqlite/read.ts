@@ -16,7 +16,7 @@ export interface Reader {
   rank(query: TextQuery): readonly RankedText[];
   countTerms(words: readonly string[]): ReadonlyMap<string, number>;
   similarTerms(word: string): readonly string[];
-  changes(mark: string | undefined, limit: number): StoreChanges;
+  changes(mark: string | undefined, limit: number, embedder?: string): StoreChanges;
 }
 
 /** So many entries are sorted within milliseconds. */
@@ -30,7 +30,8 @@ export function createReader(db: Database): Reader {
   const termCount = db.prepare("SELECT entries FROM terms WHERE term = ? AND entries > 0");
   const grams = db.prepare("SELECT term FROM grams WHERE grams MATCH ? ORDER BY rank LIMIT 30");
   const changed = db.prepare(
-    "SELECT id, revision, facets, vector FROM entries WHERE revision > ? ORDER BY revision LIMIT ?",
+    `SELECT id, revision, facets, entries.vector, meanings.vector AS meaning
+     FROM entries LEFT JOIN meanings ON entry = id AND embedder = ? WHERE revision > ? ORDER BY revision LIMIT ?`,
   );
   const blocks = db.prepare("SELECT block, entries FROM blocks WHERE facet = ? ORDER BY block");
   const total = db.prepare("SELECT coalesce(sum(entries), 0) AS entries FROM blocks WHERE facet = ?");
@@ -93,8 +94,8 @@ export function createReader(db: Database): Reader {
       if (trigrams.length === 0) return [];
       return grams.all(trigrams.join(" OR ")).map((row) => (row as { term: string }).term);
     },
-    changes(mark, limit) {
-      const rows = changed.all(Number(mark ?? 0), limit) as ChangedRow[];
+    changes(mark, limit, embedder = "") {
+      const rows = changed.all(embedder, Number(mark ?? 0), limit) as ChangedRow[];
       const last = rows.at(-1)?.revision ?? Number(mark ?? 0);
       return { entries: rows.map(toVector), mark: String(last), isMore: rows.length === limit };
     },
@@ -131,8 +132,10 @@ interface ChangedRow {
   readonly facets: string;
   /** The driver returns either type: one for a single row, the other for all rows. */
   readonly vector: ArrayBuffer | Uint8Array;
+  readonly meaning: ArrayBuffer | Uint8Array | null;
 }
 
-function toVector({ id, facets, vector }: ChangedRow): StoredVector {
-  return { id, facets: JSON.parse(facets) as number[], vector: new Int8Array(vector) };
+function toVector({ id, facets, vector, meaning }: ChangedRow): StoredVector {
+  const own = { id, facets: JSON.parse(facets) as number[], vector: new Int8Array(vector) };
+  return meaning === null ? own : { ...own, meaning: new Int8Array(meaning) };
 }

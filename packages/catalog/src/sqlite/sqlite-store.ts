@@ -33,7 +33,7 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
   const db = new Database(path, { timeout: 5_000 });
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   createTables(db);
-  const { update, remove, takeDue, postpone } = createWriter(db);
+  const { update, remove, takeDue, postpone, putMeanings } = createWriter(db);
   const { list, count, countEach, find, rank, countTerms, similarTerms, changes } = createReader(db);
   const whileOpen = createGuard();
   return Object.freeze({
@@ -49,6 +49,7 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
     countTerms: whileOpen.guard(countTerms),
     similarTerms: whileOpen.guard(similarTerms),
     changes: whileOpen.guard(changes),
+    putMeanings: whileOpen.guard(putMeanings),
     async close() {
       whileOpen.end();
       db.close();

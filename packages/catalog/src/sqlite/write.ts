@@ -13,6 +13,7 @@ import {
   type EntryChecks,
   type EntryKey,
   type StoredEntry,
+  type StoredMeaning,
 } from "../store.js";
 
 /** Ids are counted in blocks of this size per facet, so that an offset is found without counting entries. */
@@ -58,6 +59,18 @@ CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (
 );
 CREATE TABLE IF NOT EXISTS terms (term TEXT PRIMARY KEY, entries INTEGER NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5 (term, tokenize = 'trigram');
+CREATE TABLE IF NOT EXISTS meanings (
+  entry INTEGER NOT NULL,
+  embedder TEXT NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY (entry, embedder)
+);
+CREATE TRIGGER IF NOT EXISTS meaning_outdated AFTER UPDATE OF terms ON entries WHEN NEW.terms <> OLD.terms BEGIN
+  DELETE FROM meanings WHERE entry = OLD.id;
+END;
+CREATE TRIGGER IF NOT EXISTS meaning_removed AFTER DELETE ON entries BEGIN
+  DELETE FROM meanings WHERE entry = OLD.id;
+END;
 `;
 
 /** Columns that the first version of the table does not have. */
@@ -132,6 +145,7 @@ function assign(columns: Columns): string {
 export interface Writer {
   update(key: EntryKey, decide: Decide): boolean;
   remove(key: EntryKey): boolean;
+  putMeanings(embedder: string, meanings: readonly StoredMeaning[]): void;
   takeDue(query: Parameters<CatalogStore["takeDue"]>[0]): readonly DueEntry[];
   postpone(id: number, dueMs: number): void;
 }
@@ -160,6 +174,10 @@ export function createWriter(db: Database): Writer {
   const rewrite = db.prepare(`UPDATE entries SET revision = ${REVISION}, ${assign(INDEXED)} WHERE id = ?`);
   const nextRevision = db.prepare("UPDATE revisions SET last = last + 1");
   const drop = db.prepare("DELETE FROM entries WHERE id = ?");
+  const putMeaning = db.prepare(
+    "INSERT OR REPLACE INTO meanings (entry, embedder, vector) SELECT id, ?, ? FROM entries WHERE id = ? AND terms = ?",
+  );
+  const markChanged = db.prepare(`UPDATE entries SET revision = ${REVISION} WHERE id = ?`);
   const anyDue = db.prepare("SELECT 1 FROM entries WHERE due <= ? AND leased <= ? LIMIT 1");
   const take = db.prepare(
     `UPDATE entries SET leased = ? WHERE id IN (
@@ -207,6 +225,15 @@ export function createWriter(db: Database): Writer {
         if (found === undefined) return false;
         remove(found);
         return true;
+      }),
+    putMeanings: (embedder, meanings) =>
+      inTransaction(db, () => {
+        for (const { id, terms, vector } of meanings) {
+          const { changes } = putMeaning.run(embedder, Buffer.from(vector), id, terms.join(" "));
+          if (changes === 0) continue;
+          nextRevision.run();
+          markChanged.run(id);
+        }
       }),
     takeDue({ nowMs, untilMs, limit }) {
       // Most calls find nothing, and need no lock of the file.
