@@ -1290,6 +1290,20 @@ describe.each(VERSIONS)("on %s, files and proxies", (_, express) => {
     expect(text).toMatch(/^HTTP\/1\.1 40[024] /);
   });
 
+  test.each(["/caf%C3%A9", "/caf%c3%a9", "/%63af%C3%A9"])(
+    "%s is not served unpaid by a key that names it unencoded",
+    async (path) => {
+      const root = folder();
+      writeFileSync(join(root, "café"), "PAID");
+      for (const below of [express5.static(root), ((_, res) => res.send("PAID")) as RequestHandler]) {
+        const { ask } = await open(express, (app, { payments }) =>
+          app.use(payments.routes({ "GET /café": PRICED })).use(below),
+        );
+        expect(await ask(`GET ${path}`)).toMatch(/^40[02]$/);
+      }
+    },
+  );
+
   test.each([
     ...["/report/", "/report/index", "/report/index.html", "/report%2Findex.html", "/book.html", "//book.html"],
     ...["/%62ook.html", "/index", "//index.html"],

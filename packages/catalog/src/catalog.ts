@@ -24,7 +24,7 @@ import { createMeaningKeeper } from "./meanings.js";
 import type { Unverified } from "./ownership/claims.js";
 import type { HostLookup } from "./ownership/guarded-fetch.js";
 import { createOwners } from "./ownership/owners.js";
-import { type Ranking, rankEntries, type SearchSources } from "./search.js";
+import { MAX_RANKED, type Ranking, rankEntries, type SearchSources } from "./search.js";
 import { mergeService, NO_PRICE, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
 import { termsOf, textsOf } from "./texts.js";
@@ -218,9 +218,12 @@ async function search(
   const { store } = sources;
   const facets = shownFacets(filter, unverified);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
-  const { ranked, isPartial } = rest ?? (await rankEntries(query, facets, sources));
-  const sorted = rest === undefined && sort === "price" ? await cheapestFirst(store, ranked) : ranked;
-  const ordered = rest === undefined ? await verifiedFirst(store, sorted, unverified) : sorted;
+  const rank = (some: readonly number[]): Promise<Ranking> => rankSorted(query, some, { sources, sort });
+  // Entries that no owner has confirmed are ranked by themselves: they push out no others.
+  const isInParts = unverified === "last" && filter.verified === undefined;
+  const parts = isInParts ? [true, false].map((verified) => facetsOfFilter({ verified })) : [[]];
+  const rankings = rest ? [rest] : await Promise.all(parts.map((part) => rank([...facets, ...part])));
+  const ordered = rankings.flatMap(({ ranked }) => ranked).slice(0, MAX_RANKED);
   const shown = ordered.slice(0, limit);
   const more = ordered.slice(limit);
   const ids = shown.map(({ id }) => id);
@@ -230,7 +233,7 @@ async function search(
       const entry = found.get(id);
       return entry === undefined ? [] : { ...readEntry(entry), score: roundScore(score) };
     }),
-    isPartial: isPartial || sorted.length < ranked.length,
+    isPartial: rankings.some(({ isPartial }) => isPartial),
     ...(more.length > 0 ? { cursor: writeSearchCursor(more) } : {}),
   };
 }
@@ -240,16 +243,16 @@ function roundScore(score: number): number {
   return Math.round(score * 1_000) / 1_000;
 }
 
-/** Moves entries that no owner has confirmed to the end. */
-async function verifiedFirst(
-  store: CatalogStore,
-  ranked: readonly Near[],
-  unverified: Unverified,
-): Promise<readonly Near[]> {
-  if (unverified !== "last") return ranked;
-  const ids = ranked.map(({ id }) => id);
-  const verified = new Set((await store.find(ids, facetsOfFilter({ verified: true }))).map(({ id }) => id));
-  return [...ranked.filter(({ id }) => verified.has(id)), ...ranked.filter(({ id }) => !verified.has(id))];
+/** Ranks entries, and sorts the best of them by price if that is asked for. */
+async function rankSorted(
+  query: string,
+  facets: readonly number[],
+  { sources, sort }: { readonly sources: SearchSources; readonly sort: SearchQuery["sort"] },
+): Promise<Ranking> {
+  const ranking = await rankEntries(query, facets, sources);
+  if (sort !== "price") return ranking;
+  const ranked = await cheapestFirst(sources.store, ranking.ranked);
+  return { ranked, isPartial: ranking.isPartial || ranked.length < ranking.ranked.length };
 }
 
 function readEntry(entry: StoredEntry): CatalogEntry {

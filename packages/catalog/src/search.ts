@@ -14,7 +14,7 @@ import type { AskedVectors, Near, VectorIndex } from "./vector-index.js";
 import { embedQuery, type Vocabulary } from "./word-vectors.js";
 
 /** Most entries that a search ranks. */
-const MAX_RANKED = 200;
+export const MAX_RANKED = 200;
 
 /** The sources of a search. */
 export interface SearchSources {
