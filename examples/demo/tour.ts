@@ -93,7 +93,7 @@ async function showChain(stage: Stage, transaction: string, before: Balances): P
 
 async function showListing({ facilitatorUrl }: Stage, url: string): Promise<void> {
   heading("In the catalog");
-  const query = "will I need an umbrella today?";
+  const query = "is it going to rain today?";
   line(`GET ${facilitatorUrl}/discovery/search?query=${encodeURIComponent(query)}`);
   const { entries } = await createDiscoveryClient({ url: facilitatorUrl }).search({ query });
   const [entry] = entries;

@@ -34,7 +34,7 @@ export function parseRouteKey(key: string): ParsedRouteKey {
 const NAME_OR_UNSENT = /[:*](?:"[^"]{1,200}"|[\p{ID_Start}$_][\p{ID_Continue}$]*)|[^\x21-\x7e]|["<>^`]/gu;
 
 function encodeUnsent(text: string): string {
-  return /^[:*]/.test(text) ? text : encodeURIComponent(text.toWellFormed());
+  return /^[:*]/.test(text) ? text : encodeURIComponent(text.replace(/\p{Surrogate}/u, "\ufffd"));
 }
 
 /** Whether a key covers requests of a method. */
