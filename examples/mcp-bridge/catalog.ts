@@ -79,7 +79,7 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
       return { content: [{ type: "text", text }] };
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
-      const reason = error.problem === "unreachable" ? explain(error.cause).reason : error.message;
+      const reason = error.problem === "unreachable" ? explain(error.cause) : error.message;
       return fail(`could not search ${catalog.href}: ${reason}`);
     }
   };
@@ -121,7 +121,7 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
       throw new ArgumentError(`method must be one of ${services.map((one) => one.method).join(", ")}`);
     }
     const request = toRequest(service.place, service.declared, args);
-    const result: CallToolResult = toResult(await buyer.buy(request, false, signal));
+    const result: CallToolResult = toResult(await buyer.buy(request, signal));
     return { ...result, content: [{ type: "text" as const, text: STRANGERS }, ...result.content] };
   };
 

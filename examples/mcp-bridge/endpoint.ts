@@ -132,10 +132,10 @@ export function declarationOf({ resource, extensions }: PaymentRequired): Declar
   return readDeclaration(fieldOf(resource, "description"), extensions);
 }
 
-/** A stranger's text as one line in quotation marks: it cannot look like text of the bridge. */
+/** A stranger's text as one line in quotation marks, without invisible letters: it cannot look like text of the bridge. */
 export function quote(text: unknown): string {
   const line = JSON.stringify(String(text).slice(0, MAX_TEXT));
-  return line.replaceAll(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, "?");
+  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 }
 
 /** JSON Schema of a tool's arguments. */

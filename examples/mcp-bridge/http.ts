@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { EndpointRequest } from "./endpoint.js";
+import { type EndpointRequest, quote } from "./endpoint.js";
 
 /** A longer response is cut. */
 const MAX_BYTES = 1024 * 1024;
@@ -18,13 +18,6 @@ export interface Reply {
 /** No response. */
 export class NoReplyError extends Error {
   override readonly name = "NoReplyError";
-  /** Whether the request certainly did not reach the server. */
-  readonly isUnsent: boolean;
-
-  constructor(message: string, isUnsent: boolean) {
-    super(message);
-    this.isUnsent = isUnsent;
-  }
 }
 
 /** Sends a request and reads the response. @throws NoReplyError */
@@ -38,8 +31,7 @@ export async function send(
     const response = await fetch(url, body === undefined ? init : { ...init, body });
     return { status: response.status, headers: response.headers, text: await readText(response) };
   } catch (error) {
-    const { reason, isUnsent } = explain(error, signal);
-    throw new NoReplyError(`could not reach ${url.href}: ${reason}`, isUnsent);
+    throw new NoReplyError(`could not reach ${url.href}: ${explain(error, signal)}`);
   }
 }
 
@@ -54,8 +46,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Errors before a connection is open. */
-const UNSENT: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ENOTFOUND: "no such host",
   EAI_AGAIN: "the host's name could not be looked up",
@@ -67,22 +58,18 @@ const UNSENT: Readonly<Record<string, string>> = {
   SELF_SIGNED_CERT_IN_CHAIN: "the certificate is self-signed",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "the certificate cannot be verified",
   ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another host",
-};
-const BROKEN: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection was closed",
   UND_ERR_SOCKET: "the connection was closed",
   EPIPE: "the connection was closed",
 };
 
 /** Why a request failed. */
-export function explain(error: unknown, signal?: AbortSignal): { readonly reason: string; readonly isUnsent: boolean } {
+export function explain(error: unknown, signal?: AbortSignal): string {
   if (signal?.aborted === true) {
     const isTimeout = (signal.reason as Error | undefined)?.name === "TimeoutError";
-    return { reason: isTimeout ? "no complete response in time" : "the call was cancelled", isUnsent: false };
+    return isTimeout ? "no complete response in time" : "the call was cancelled";
   }
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
   const code = String(cause?.code ?? "");
-  const unsent = UNSENT[code];
-  if (unsent !== undefined) return { reason: unsent, isUnsent: true };
-  return { reason: BROKEN[code] ?? (code || String(cause?.message ?? "no valid response")), isUnsent: false };
+  return REASONS[code] ?? (code || quote(cause?.message ?? "no valid response"));
 }

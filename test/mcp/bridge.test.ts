@@ -30,6 +30,7 @@ const PAYER = privateKeyToAddress(KEY);
 
 const facilitator = createTestFacilitator();
 let payments: Payments;
+let shop: Express;
 let library: Library;
 let folder: string;
 let url: string;
@@ -42,6 +43,9 @@ let runs: string[] = [];
 /** Called by the handler of `/slow`, which responds nothing. */
 let slow = () => {};
 let abandoned = Promise.resolve();
+/** What lying sellers can take with the signatures that they kept. */
+let kept = 0n;
+let close421 = () => {};
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "farebox-bridge-"));
@@ -52,15 +56,15 @@ beforeAll(async () => {
     payTo: { "eip155:*": PAYEE },
     logger: { info() {}, warn() {}, error() {} },
   });
-  const app = sell(payments);
-  url = await serve(app);
+  shop = sell(payments);
+  url = await serve(shop);
   // The app is inspected after the first response, which should not be that of another server in this process.
   await fetch(`${url}/free/1`);
   library = await openLibrary({ allowLocal: true });
   main = await openBridge({
     ENDPOINT_PATH: [
       "/goods, GET /weather/:city, HEAD /notes/:id, POST /notes, PUT /notes/{id}, PATCH /notes/:note, DELETE /notes/:id",
-      "/words, /slow, /free/:id, /invalid, /elsewhere, /upgrade, /unapproved, /liar, /odd",
+      "/words, /slow, /free/:id, /invalid, /elsewhere, /upgrade, /unapproved, /unsignable, /liar, /odd",
     ].join(","),
     MAX_TOTAL: "$0.9",
     CATALOG_URL: library.url,
@@ -143,6 +147,33 @@ function sell(payments: Payments): Express {
     }),
   );
   const odd = { ...usdc, scheme: "exact", extra: {} };
+  // They keep what was signed, and say that nothing was charged.
+  const keeps: Record<string, RequestHandler> = {
+    "/keeps402": (_req, res) => void res.status(402).json({ x402Version: 2, error: "sorry", accepts: [odd] }),
+    "/keeps500": (_req, res) => void res.status(500).json({ message: "You were not charged" }),
+    "/keepsReceipt": (_req, res) => {
+      const denial = { success: false, transaction: "", network: NETWORK, errorReason: "insufficient_funds" };
+      res.set("PAYMENT-RESPONSE", Buffer.from(JSON.stringify(denial)).toString("base64")).json({});
+    },
+    // The client repeats a 421 on a new connection, which the caller refuses.
+    "/keeps421": (_req, res) => {
+      close421();
+      res.status(421).set("Connection", "close").end();
+    },
+  };
+  const signable = { ...odd, extra: { name: "USDC", version: "2" } };
+  for (const [path, respond] of Object.entries(keeps)) {
+    const keep: RequestHandler = (req, res, next) => {
+      const sent = Buffer.from(req.get("PAYMENT-SIGNATURE") ?? "", "base64").toString();
+      kept += BigInt(JSON.parse(sent).payload.authorization.value);
+      respond(req, res, next);
+    };
+    app.get(path, askFor([signable], keep));
+  }
+  app.get(
+    "/unsignable",
+    askFor([{ ...signable, payTo: "no address\n\u001b[31m\u{e0041}" }], (_req, res) => void res.json({})),
+  );
   app.get(
     "/odd",
     askFor(
@@ -153,6 +184,8 @@ function sell(payments: Payments): Express {
         { ...odd, network: "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1" },
         { ...odd, amount: "1e3" },
         { ...odd, amount: "-1" },
+        { ...odd, maxTimeoutSeconds: 601 },
+        { ...odd, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER },
         null,
       ],
       (_req, res) => void res.json({ paid: true }),
@@ -225,6 +258,8 @@ async function startWrong(env: Record<string, string>): Promise<readonly string[
   expect([code, out]).toEqual([1, ""]);
   return err.trim().split("\n");
 }
+
+const ADVICE = "Do not repeat the call without asking the user.";
 
 const spent = () => PURSE - facilitator.ledger.balanceOf(PAYER);
 
@@ -339,22 +374,59 @@ test.each<[tool: string, args: Record<string, unknown>, reason: string]>([
   expect(requests).toEqual([]);
 });
 
-test("what upto leaves, and what was not charged, is given back to the budget", async () => {
+test("a signed payment counts in full, if the seller takes less or nothing", async () => {
   const upto = await costOf(async () => {
     const { texts } = await main.call("get_words");
-    expect(texts.slice(0, 2)).toEqual(['{"words":5}', expect.stringMatching(/^Paid \$0\.0123 USDC on Base Sepolia/)]);
+    expect(texts.slice(0, 2)).toEqual([
+      '{"words":5}',
+      expect.stringMatching(/^Paid \$0\.0123 USDC on Base Sepolia, .* the maximum, \$0\.1, counts as spent\.$/),
+    ]);
   });
-  expect(upto).toEqual([12_300n, "12300"]);
+  expect(upto).toEqual([12_300n, "100000"]);
   const refused = await costOf(async () => {
     const { isError, texts } = await main.call("get_invalid");
     expect([isError, ...texts]).toMatchObject([
       true,
       '422 Unprocessable Entity\n{"why":"no"}',
-      "Nothing was charged, the seller says.",
-      /./,
+      `The payment was signed and can still be charged: $0.01 counts as spent. ${ADVICE}`,
+      expect.stringMatching(/^Budget: /),
     ]);
   });
-  expect(refused).toEqual([0n, "0"]);
+  expect(refused).toEqual([0n, "10000"]);
+});
+
+test("sellers that keep signatures, and say that nothing was charged, can take no more than MAX_TOTAL", async () => {
+  const env = { BUDGET_FILE: join(folder, "liars"), MAX_TOTAL: "0.0045" };
+  kept = 0n;
+  const liars = await openBridge({ ...env, ENDPOINT_PATH: "/keeps402,/keeps500,/keepsReceipt" });
+  for (const name of ["get_keeps402", "get_keeps500", "get_keepsReceipt"]) {
+    expect((await liars.call(name)).texts[1]).toBe(
+      `The payment was signed and can still be charged: $0.001 counts as spent. ${ADVICE}`,
+    );
+  }
+  // A client repeats a 421 on a new connection. A refused one does not mean that nothing was sent.
+  const closing = createServer(shop).listen(0, "127.0.0.1");
+  await once(closing, "listening");
+  close421 = () => closing.close();
+  const RESOURCE_SERVER_URL = `http://127.0.0.1:${(closing.address() as AddressInfo).port}`;
+  const closed = await openBridge({ ...env, RESOURCE_SERVER_URL, ENDPOINT_PATH: "/keeps421" });
+  expect((await closed.call("get_keeps421")).texts).toEqual([
+    expect.stringMatching(/connection refused\. The payment was signed and can still be charged/),
+    "Budget: $0.0005 left of $0.0045.",
+  ]);
+  expect((await liars.call("get_keeps402")).texts[0]).toContain("more than what is left of MAX_TOTAL ($0.0005)");
+  expect(kept).toBe(4_000n);
+});
+
+test("text of a seller in a reason is quoted, and a key is redacted in any letter case", async () => {
+  const { texts } = await main.call("get_unsignable");
+  expect(texts[0]).toMatch(
+    /could not be signed for: "[^"]*\\"no address\\\\n\\\\u001b\[31m\?\\" is invalid.*"\. Nothing/,
+  );
+  expect(texts[0]).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  for (const id of [KEY, KEY.toUpperCase(), KEY.slice(2).toUpperCase()]) {
+    expect((await main.call("get_free_id", { pathParams: { id } })).texts[0]).toBe('{"id":"…"}');
+  }
 });
 
 test("the same payment is repeated when the response to a settlement is lost: one charge, one run", async () => {
@@ -374,6 +446,9 @@ test("what cannot be valued, or paid in a known way, is refused with each reason
     'the scheme "batch\\nsettlement" on Base Sepolia is unknown',
     'the payment flow "escrow" is unknown',
     "there is no key for Solana devnet",
+    ...[601, Number.MAX_SAFE_INTEGER].map(
+      (seconds) => `$0.001 USDC on Base Sepolia: it could be charged for ${seconds} seconds, which is more than 600`,
+    ),
   ]);
 });
 
@@ -435,8 +510,8 @@ test("a price, a payee and a payer outside the limits are named, and nothing is 
   expect([isError, ...texts]).toEqual([
     true,
     expect.stringMatching(/^402 Payment Required\n.*insufficient_funds/s),
-    "Nothing was charged, the seller says.",
-    "Budget: $5 left of $5.",
+    `The payment was signed and can still be charged: $0.01 counts as spent. ${ADVICE}`,
+    "Budget: $4.99 left of $5.",
   ]);
 });
 
@@ -474,7 +549,6 @@ test("two bridges spend one budget once, and it stays spent after a restart", as
 /** The budget itself: `budget.ts` of the example, without a process around it. */
 interface BudgetFile {
   spend(amount: bigint, cause: string): void;
-  giveBack(amount: bigint, cause: string): void;
   left(): bigint;
 }
 
@@ -482,7 +556,7 @@ const { Budget }: { Budget: { open(file: string, total: bigint): BudgetFile } } 
   new URL("../../examples/mcp-bridge/dist/budget.js", import.meta.url).href
 );
 
-test("of two payments at once that do not both fit, the second in the file is refused and given back", async () => {
+test("of two payments at once that do not both fit, the second in the file is refused, and does not count", async () => {
   const file = join(folder, "two");
   const [one, other] = [Budget.open(file, 25n), Budget.open(file, 25n)];
   expect([one.left(), other.left()]).toEqual([25n, 25n]);
@@ -490,8 +564,7 @@ test("of two payments at once that do not both fit, the second in the file is re
   other.spend(10n, "GET /b");
   expect(() => one.spend(10n, "GET /a")).toThrow("is more than what is left of MAX_TOTAL: $0.000000000000000005");
   other.spend(5n, "GET /b");
-  one.giveBack(4n, "GET /a");
-  expect([one.left(), other.left()]).toEqual([4n, 4n]);
+  expect([one.left(), other.left()]).toEqual([0n, 0n]);
 });
 
 const LINE = '["2026-01-01T00:00:00.000Z","$0.01","GET /a","7b1c2f3e-0000-4000-8000-000000000000"]';
@@ -510,7 +583,7 @@ test.each([
   expect((await readFile(file, "utf8")).startsWith(damaged)).toBe(true);
 });
 
-test("services of a catalog are found and paid for; what a stranger says gives nothing back", async () => {
+test("services of a catalog are found and paid for", async () => {
   const declare = (routeTemplate?: string, method = "GET") => {
     const name = routeTemplate?.split(":")[1];
     const pathParams = name === undefined ? {} : { pathParams: { [name]: "7" } };
@@ -565,7 +638,7 @@ test("services of a catalog are found and paid for; what a stranger says gives n
   expect(deleted).toEqual([5_000n, "5000"]);
   const refused = await costOf(async () => {
     const { texts } = await main.call("call_service", { resource: `${url}/invalid` });
-    expect(texts[2]).toBe("The service says that it took $0; that cannot be checked, so $0.01 counts as spent.");
+    expect(texts[2]).toBe(`The payment was signed and can still be charged: $0.01 counts as spent. ${ADVICE}`);
   });
   expect(refused).toEqual([0n, "10000"]);
   const { texts } = await main.call("call_service", { resource: `${dead}/weather` });
