@@ -14,7 +14,7 @@ import {
 } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
-import { type Budget, type BudgetError, formatDollars } from "./budget.js";
+import { type Budget, type BudgetError, type Dollars, formatDollars } from "./budget.js";
 import { type EndpointRequest, quote } from "./endpoint.js";
 import { type NoReplyError, type Reply, send } from "./http.js";
 import type { Settings } from "./settings.js";
@@ -63,8 +63,8 @@ export class Buyer {
   }
 
   /**
-   * Sends a request, and pays if that is asked for. A signature cannot be called back, and a seller can lie about what it took: so
-   * all that was signed and may have left the bridge counts as spent, for good.
+   * Sends a request, and pays if that is asked for. A signature cannot be called back, and a seller can lie about what it took. So
+   * the maximum of each payment that is sent counts as spent for good. An error of the connection does not prove that it was not.
    *
    * @throws PurchaseError
    */
@@ -172,7 +172,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 /** The contract is at this address on all chains. */
 const PERMIT2_ADDRESS = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
-/** A payment that is signed for longer is not made: it would be a danger for as long. */
+/** How long a signed payment may be charged. */
 const MAX_LIFE_SECONDS = 600;
 const MAX_REPEATS = 3;
 const MAX_WAIT_SECONDS = 10;

@@ -155,7 +155,7 @@ function sell(payments: Payments): Express {
       const denial = { success: false, transaction: "", network: NETWORK, errorReason: "insufficient_funds" };
       res.set("PAYMENT-RESPONSE", Buffer.from(JSON.stringify(denial)).toString("base64")).json({});
     },
-    // The client repeats a 421 on a new connection, which the caller refuses.
+    // The client repeats it on a new connection, which is refused.
     "/keeps421": (_req, res) => {
       close421();
       res.status(421).set("Connection", "close").end();
@@ -404,7 +404,7 @@ test("sellers that keep signatures, and say that nothing was charged, can take n
       `The payment was signed and can still be charged: $0.001 counts as spent. ${ADVICE}`,
     );
   }
-  // A client repeats a 421 on a new connection. A refused one does not mean that nothing was sent.
+  // That a connection is refused does not prove that nothing was sent: the client repeats a 421 on a new one.
   const closing = createServer(shop).listen(0, "127.0.0.1");
   await once(closing, "listening");
   close421 = () => closing.close();
@@ -420,9 +420,7 @@ test("sellers that keep signatures, and say that nothing was charged, can take n
 
 test("text of a seller in a reason is quoted, and a key is redacted in any letter case", async () => {
   const { texts } = await main.call("get_unsignable");
-  expect(texts[0]).toMatch(
-    /could not be signed for: "[^"]*\\"no address\\\\n\\\\u001b\[31m\?\\" is invalid.*"\. Nothing/,
-  );
+  expect(texts[0]).toContain(String.raw`could not be signed for: "Address \"no address\n\u001b[31m?\" is invalid.\n`);
   expect(texts[0]).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   for (const id of [KEY, KEY.toUpperCase(), KEY.slice(2).toUpperCase()]) {
     expect((await main.call("get_free_id", { pathParams: { id } })).texts[0]).toBe('{"id":"…"}');
