@@ -3,6 +3,11 @@
  *
  * @module
  */
+import { lookup } from "node:dns";
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { LookupFunction } from "node:net";
+import { isPublicHost } from "@farebox/bazaar/facilitator";
 import { type EndpointRequest, quote } from "./endpoint.js";
 
 /** A longer response is cut. */
@@ -20,25 +25,64 @@ export class NoReplyError extends Error {
   override readonly name = "NoReplyError";
 }
 
-/** Sends a request and reads the response. @throws NoReplyError */
+/** Sends a request once and reads the response. @throws NoReplyError */
 export async function send(
-  { method, url, headers, body }: EndpointRequest,
+  request: EndpointRequest,
   more: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const init = { method, headers: { ...headers, ...more }, signal, redirect: "manual" } as const;
   try {
-    const response = await fetch(url, body === undefined ? init : { ...init, body });
-    return { status: response.status, headers: response.headers, text: await readText(response) };
+    const response = await exchange(request, more, signal);
+    const headers = new Headers(
+      Object.entries(response.headersDistinct).map(([name, [first = ""] = []]) => [name, first]),
+    );
+    return { status: response.statusCode ?? 0, headers, text: await readText(response) };
   } catch (error) {
-    throw new NoReplyError(`could not reach ${url.href}: ${explain(error, signal)}`);
+    throw new NoReplyError(`could not reach ${request.url.href}: ${explain(error, signal)}`);
   }
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+function exchange(
+  { method, url, headers, body, isPublicOnly = false }: EndpointRequest,
+  more: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    // The socket makes no DNS query for an address.
+    if (isPublicOnly && !isPublicHost(url.hostname)) throw new PrivateHostError();
+    const open = url.protocol === "https:" ? requestHttps : requestHttp;
+    const outgoing = open(url, {
+      ...{ method, signal, agent: false, headers: { ...STANDARD, ...headers, ...more } },
+      ...(isPublicOnly ? { lookup: lookupPublic } : {}),
+    });
+    outgoing.on("response", resolve).on("error", reject);
+    // After a response it changes nothing. A status of 101 is none.
+    outgoing.on("close", () => reject(new Error("no valid response")));
+    outgoing.end(body);
+  });
+}
+
+const STANDARD = { Accept: "*/*", "Accept-Encoding": "identity", "User-Agent": "farebox-mcp-bridge" };
+
+class PrivateHostError extends Error {
+  override readonly message = "the host has a private address";
+}
+
+/** The socket connects only to addresses that were checked. One private address among others is enough to refuse a host. */
+const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    const [first] = found ?? [];
+    if (error !== null || first === undefined) return callback(error ?? new Error("no address"), "");
+    if (!found.every(({ address }) => isPublicHost(address))) return callback(new PrivateHostError(), "");
+    if (options.all === true) callback(null, found);
+    else callback(null, first.address, first.family);
+  });
+};
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.byteLength;
     if (bytes > MAX_BYTES) return `${Buffer.concat(chunks).toString("utf8", 0, MAX_BYTES)}… (cut after 1 MiB)`;
@@ -52,6 +96,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAI_AGAIN: "the host's name could not be looked up",
   EHOSTUNREACH: "no route to the host",
   ENETUNREACH: "no network",
+  ETIMEDOUT: "the host did not accept a connection in time",
   UND_ERR_CONNECT_TIMEOUT: "the host did not accept a connection in time",
   CERT_HAS_EXPIRED: "the certificate has expired",
   DEPTH_ZERO_SELF_SIGNED_CERT: "the certificate is self-signed",
@@ -69,7 +114,7 @@ export function explain(error: unknown, signal?: AbortSignal): string {
     const isTimeout = (signal.reason as Error | undefined)?.name === "TimeoutError";
     return isTimeout ? "no complete response in time" : "the call was cancelled";
   }
-  const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
-  const code = String(cause?.code ?? "");
-  return REASONS[code] ?? (code || quote(cause?.message ?? "no valid response"));
+  const { cause = error } = error as { cause?: unknown };
+  const { code = "", message } = cause as NodeJS.ErrnoException;
+  return REASONS[code] ?? (code || (cause instanceof PrivateHostError ? message : quote(message)));
 }
