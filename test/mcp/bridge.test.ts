@@ -2,10 +2,12 @@
  * The bridge of `examples/mcp-bridge`, as a process: what it offers, what it spends, and where it stops.
  */
 import { spawn } from "node:child_process";
+import dns from "node:dns";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +20,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import express, { type Express, type RequestHandler } from "express";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ASSET, type Library, NETWORK, openLibrary } from "../catalog/library.js";
 
 const BRIDGE = fileURLToPath(new URL("../../examples/mcp-bridge/dist/server.js", import.meta.url));
@@ -672,14 +674,25 @@ test("a public catalog leads to no host whose name, or whose address after DNS, 
   const { signal } = new AbortController();
   const { port } = new URL(url);
   requests = [];
-  for (const host of ["localhost", "127.0.0.1", "[::1]"]) {
-    const request = { method: "GET", url: new URL(`http://${host}:${port}/free/1`), headers: {} };
-    await expect(send({ ...request, isPublicOnly: true }, {}, signal)).rejects.toThrow(
-      "the host has a private address",
-    );
+  const get = (host: string, isPublicOnly: boolean) => {
+    const request = { method: "GET", url: new URL(`http://${host}:${port}/free/1`), headers: {}, isPublicOnly };
+    return send(request, {}, signal);
+  };
+  const lookup = vi.spyOn(dns, "lookup").mockImplementation(((_host: string, options: { all?: boolean }, done: Function) =>
+    options.all === true
+      ? done(null, [{ address: "127.0.0.1", family: 4 }])
+      : done(null, "127.0.0.1", 4)) as never);
+  syncBuiltinESMExports();
+  try {
+    for (const host of ["intranet.example.com", "localhost", "127.0.0.1", "[::1]"]) {
+      await expect(get(host, true)).rejects.toThrow("the host has a private address");
+    }
+    expect(requests).toEqual([]);
+    // The name does lead here.
+    expect(await get("intranet.example.com", false)).toMatchObject({ status: 200 });
+  } finally {
+    lookup.mockRestore();
+    syncBuiltinESMExports();
   }
-  // DNS knows `localhost.localhost` as a name with dots: only its address tells.
-  expect(requests).toEqual([]);
-  const allowed = { method: "GET", url: new URL(`${url}/free/1`), headers: {}, isPublicOnly: false };
-  expect(await send(allowed, {}, signal)).toMatchObject({ status: 200 });
+});
 });
