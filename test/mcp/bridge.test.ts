@@ -678,10 +678,10 @@ test("a public catalog leads to no host whose name, or whose address after DNS, 
     const request = { method: "GET", url: new URL(`http://${host}:${port}/free/1`), headers: {}, isPublicOnly };
     return send(request, {}, signal);
   };
-  const lookup = vi.spyOn(dns, "lookup").mockImplementation(((_host: string, options: { all?: boolean }, done: Function) =>
-    options.all === true
-      ? done(null, [{ address: "127.0.0.1", family: 4 }])
-      : done(null, "127.0.0.1", 4)) as never);
+  const here = { address: "127.0.0.1", family: 4 };
+  const resolve = (_host: string, { all }: { all?: boolean }, done: (...found: unknown[]) => void) =>
+    all === true ? done(null, [here]) : done(null, here.address, here.family);
+  const lookup = vi.spyOn(dns, "lookup").mockImplementation(resolve as never);
   syncBuiltinESMExports();
   try {
     for (const host of ["intranet.example.com", "localhost", "127.0.0.1", "[::1]"]) {
@@ -694,5 +694,4 @@ test("a public catalog leads to no host whose name, or whose address after DNS, 
     lookup.mockRestore();
     syncBuiltinESMExports();
   }
-});
 });
