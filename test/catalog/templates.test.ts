@@ -15,15 +15,24 @@ import { openShop, PRICED, type Shop } from "../express/shop.js";
 const DECLARED = { ...PRICED, extensions: { bazaar: { outputSchema: { type: "object" } } } } as const;
 const LOCAL = { allowLocal: true };
 
-function openKeys(keys: readonly string[], publicUrl?: string): Promise<Shop> {
-  return openShop(express, {
+const NOT_LISTABLE = "FAREBOX_TEMPLATE_NOT_LISTABLE";
+
+async function openKeys(
+  keys: readonly string[],
+  publicUrl?: string,
+  more: object = {},
+): Promise<Shop & { readonly warned: readonly string[] }> {
+  const warned: string[] = [];
+  const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
+  const shop = await openShop(express, {
     routes: Object.fromEntries(keys.map((key) => [key as `/${string}`, DECLARED])),
-    options: { strict: false, ...(publicUrl === undefined ? {} : { publicUrl }) },
+    options: { strict: false, logger, ...more, ...(publicUrl === undefined ? {} : { publicUrl }) },
     build(app, payments) {
       app.use(payments);
       app.use((_req, res) => void res.json({}));
     },
   });
+  return { ...shop, warned };
 }
 
 /** What a facilitator reads of a payment for this challenge. */
@@ -52,19 +61,44 @@ describe("a path that was paid for", () => {
     });
   });
 
-  test("a template has the path of the seller's public URL", async () => {
-    const shop = await openKeys(["/users/:id", "/"], "https://api.example.com/v1");
+  test.each(["/v1", "/a%20b", "/%C3%A9+;:x"])("a template has the path %s of the seller's public URL", async (path) => {
+    const publicUrl = `https://api.example.com${path}`;
+    const shop = await openKeys(["/users/:id", "/"], publicUrl);
     const { challenge } = await shop.ask({ path: "/users/7" });
+    const template = `${path.replace(/[+;:]/g, encodeURIComponent)}/users/:id`;
     expect(readChallenge(challenge as never)).toMatchObject({
-      registration: { resource: "https://api.example.com/v1/users/:id" },
+      registration: { resource: `https://api.example.com${template}`, routeTemplate: template },
     });
+    expect(shop.warned).not.toContain(NOT_LISTABLE);
   });
 
-  test.each([["/f/a/../../admin"], ["/f/%2e%2e/admin"], ["/f/."]])("the path %s declares nothing", async (path) => {
-    const shop = await openKeys(["/f/*"]);
+  test.each([
+    ["leads upwards", "/f/a/../../admin"],
+    ["leads upwards, encoded", "/f/%2e%2e/admin"],
+    ["has a segment that is one dot", "/f/."],
+    ["has a NUL", "/f/a%00b"],
+    ["is too long", `/f/${"a".repeat(2_048)}`],
+    ["has too long a query", `/g?${"a".repeat(2_048)}`],
+  ])("a path that catalogs reject declares nothing: it %s", async (_why, path) => {
+    const shop = await openKeys(["/f/*", "/g"], undefined, { includeQuery: true });
     const { status, challenge } = await shop.ask({ path });
     expect(status).toBe(402);
     expect(challenge).not.toHaveProperty("extensions.bazaar");
+  });
+
+  test.each([
+    ["/x/:constructor/:toString", undefined],
+    ["/x/:__proto__", undefined],
+    ["/x/:id", "https://api.example.com/a%3Fb"],
+  ])("the key %s below %s gives a finding, and each of its paths is listed by itself", async (key, publicUrl) => {
+    const shop = await openKeys([key], publicUrl);
+    expect(shop.warned).toContain(NOT_LISTABLE);
+    const path = key.replaceAll(/:\w+/g, "7");
+    const { challenge } = await shop.ask({ path });
+    expect(readChallenge(challenge as never)).toMatchObject({
+      kind: "registration",
+      registration: { resource: (publicUrl ?? shop.url) + path },
+    });
   });
 });
 
