@@ -6,9 +6,11 @@
  */
 import { type ReadRegistration, readRegistration } from "@farebox/bazaar/facilitator";
 import type { JsonObject } from "@farebox/core";
+import { createPayments, type PaymentsOptions, type RoutesConfig } from "@farebox/express";
+import { createTestFacilitator } from "@farebox/testing";
 import express from "express";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { readDraws } from "../draws.js";
 import { openShop, PRICED, type Shop } from "../express/shop.js";
 
@@ -17,22 +19,27 @@ const LOCAL = { allowLocal: true };
 
 const NOT_LISTABLE = "FAREBOX_TEMPLATE_NOT_LISTABLE";
 
-async function openKeys(
-  keys: readonly string[],
-  publicUrl?: string,
-  more: object = {},
-): Promise<Shop & { readonly warned: readonly string[] }> {
-  const warned: string[] = [];
-  const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
-  const shop = await openShop(express, {
-    routes: Object.fromEntries(keys.map((key) => [key as `/${string}`, DECLARED])),
-    options: { strict: false, logger, ...more, ...(publicUrl === undefined ? {} : { publicUrl }) },
+function routesOf(keys: readonly string[]): RoutesConfig {
+  return Object.fromEntries(keys.map((key) => [key as `/${string}`, DECLARED]));
+}
+
+function openKeys(keys: readonly string[], options: Partial<PaymentsOptions> = {}): Promise<Shop> {
+  return openShop(express, {
+    routes: routesOf(keys),
+    options: { strict: false, ...options },
     build(app, payments) {
       app.use(payments);
       app.use((_req, res) => void res.json({}));
     },
   });
-  return { ...shop, warned };
+}
+
+/** Codes of the findings about keys. */
+function findingsOf(keys: readonly string[], options: Partial<PaymentsOptions>): readonly string[] {
+  const payments = createPayments({ facilitator: createTestFacilitator(), ...options });
+  onTestFinished(() => payments.close());
+  payments.routes(routesOf(keys));
+  return payments.report().findings.map(({ code }) => code);
 }
 
 /** What a facilitator reads of a payment for this challenge. */
@@ -63,13 +70,14 @@ describe("a path that was paid for", () => {
 
   test.each(["/v1", "/a%20b", "/%C3%A9+;:x"])("a template has the path %s of the seller's public URL", async (path) => {
     const publicUrl = `https://api.example.com${path}`;
-    const shop = await openKeys(["/users/:id", "/"], publicUrl);
+    const keys = ["/users/:id", "/"];
+    const shop = await openKeys(keys, { publicUrl });
     const { challenge } = await shop.ask({ path: "/users/7" });
     const template = `${path.replace(/[+;:]/g, encodeURIComponent)}/users/:id`;
     expect(readChallenge(challenge as never)).toMatchObject({
       registration: { resource: `https://api.example.com${template}`, routeTemplate: template },
     });
-    expect(shop.warned).not.toContain(NOT_LISTABLE);
+    expect(findingsOf(keys, { publicUrl })).not.toContain(NOT_LISTABLE);
   });
 
   test.each([
@@ -80,26 +88,30 @@ describe("a path that was paid for", () => {
     ["is too long", `/f/${"a".repeat(2_048)}`],
     ["has too long a query", `/g?${"a".repeat(2_048)}`],
   ])("a path that catalogs reject declares nothing: it %s", async (_why, path) => {
-    const shop = await openKeys(["/f/*", "/g"], undefined, { includeQuery: true });
+    const shop = await openKeys(["/f/*", "/g"], { includeQuery: true });
     const { status, challenge } = await shop.ask({ path });
     expect(status).toBe(402);
     expect(challenge).not.toHaveProperty("extensions.bazaar");
   });
 
   test.each([
-    ["/x/:constructor/:toString", undefined],
-    ["/x/:__proto__", undefined],
-    ["/x/:id", "https://api.example.com/a%3Fb"],
-  ])("the key %s below %s gives a finding, and each of its paths is listed by itself", async (key, publicUrl) => {
-    const shop = await openKeys([key], publicUrl);
-    expect(shop.warned).toContain(NOT_LISTABLE);
-    const path = key.replaceAll(/:\w+/g, "7");
-    const { challenge } = await shop.ask({ path });
-    expect(readChallenge(challenge as never)).toMatchObject({
-      kind: "registration",
-      registration: { resource: (publicUrl ?? shop.url) + path },
-    });
-  });
+    ["/x/:constructor/:toString", ""],
+    ["/x/:__proto__", ""],
+    ["/x/:id", "/a%3Fb"],
+  ])(
+    "the key %s below the path %j of publicUrl gives a finding, and each of its paths is listed by itself",
+    async (key, below) => {
+      const options = { publicUrl: `https://api.example.com${below}` };
+      expect(findingsOf([key], options)).toContain(NOT_LISTABLE);
+      const path = key.replaceAll(/:\w+/g, "7");
+      const shop = await openKeys([key], options);
+      const { challenge } = await shop.ask({ path });
+      expect(readChallenge(challenge as never)).toMatchObject({
+        kind: "registration",
+        registration: { resource: options.publicUrl + path },
+      });
+    },
+  );
 });
 
 /** A piece of a key, and of a path that it serves. */
