@@ -4,26 +4,33 @@
  * @module
  */
 import { readFileSync } from "node:fs";
-import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os";
+import { arch, availableParallelism, cpus, loadavg, platform, release, totalmem } from "node:os";
 import { PINNED } from "./processes/spawn.js";
 
 /** The machine, and the versions of what was measured. */
 export interface Machine {
+  /** When it was measured. */
+  readonly date: string;
   readonly processor: string;
   readonly cores: number;
   readonly memoryGigabytes: number;
   readonly system: string;
   readonly node: string;
+  /** Of other processes, over the minute before. */
+  readonly loadAverage?: number;
   /** Whether servers had a core to themselves. */
   readonly isPinned: boolean;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Describes this machine. */
+/** Describes this machine. Called before it is put to work. */
 export function describeMachine(root: URL): Machine {
   const versionOf = (folder: string): string =>
     JSON.parse(readFileSync(new URL(`${folder}/package.json`, root), "utf8")).version;
+  const [loadAverage = 0] = loadavg();
   return {
+    date: new Date().toISOString().slice(0, "2026-01-31".length),
+    loadAverage,
     processor: cpus()[0]?.model ?? "unknown",
     cores: availableParallelism(),
     memoryGigabytes: Math.round(totalmem() / 2 ** 30),

@@ -28,6 +28,10 @@ export interface Plan {
   readonly settle?: "before";
   /** Where payments are recorded. Default: in memory. Only Farebox is asked. */
   readonly store?: StorePlace;
+  /** How many payments the store in memory has on record before the first request. Only Farebox is asked. */
+  readonly records?: number;
+  /** Whether the store in memory forgets a payment when it expires. Default: ten minutes later. Only Farebox is asked. */
+  readonly forgetsEarly?: boolean;
   /** What the side that the bare one stands for answers at each path. */
   readonly answers?: Readonly<Record<string, Recorded>>;
 }

@@ -1,5 +1,5 @@
 /**
- * Says where a server's time goes: by whose code, and by which functions.
+ * Says where the time of a server on Node 24 goes: by whose code, and by which functions.
  *
  * Usage: `npx -y pnpm@10 bench:profile "paid, facilitator in the process"`, by the title of a case of the benchmark.
  *
@@ -47,9 +47,9 @@ async function takeProfile({
   const folder = mkdtempSync(join(tmpdir(), "farebox-profile-"));
   try {
     const full = { fillers: 0, offers: 1, ...plan, side: "farebox" } as const;
-    const server = await startServer(full, ["--cpu-prof", `--cpu-prof-dir=${folder}`]);
+    const server = await startServer(full, { flags: ["--cpu-prof", `--cpu-prof-dir=${folder}`] });
     const url = server.url + path;
-    await runLoad({ url, ...(isPaid ? { payAt: url } : {}), connections, seconds: SECONDS, expect });
+    await runLoad({ urls: [url], ...(isPaid ? { payAt: url } : {}), connections, seconds: SECONDS, expect });
     await server.close();
     return JSON.parse(readFileSync(join(folder, readdirSync(folder)[0] ?? ""), "utf8"));
   } finally {

@@ -9,12 +9,9 @@
 import type { Effort } from "./cases/effort.js";
 import { measureFareboxToBare, THROUGHPUT_CASES } from "./cases/throughput.js";
 
-const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 1, warmUpSeconds: 8, requests: 0, note: () => {} };
+const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 1, warmUpSeconds: 3, requests: 0, note: () => {} };
 
-/**
- * Requests per second of the processor, to bare Express. Measured on Node 24, with nothing done to Express's own objects: 0.96 to
- * 1.07, 0.28 to 0.32, and 0.92 to 0.97. The bounds are about half of that, or less: on a busy machine 0.75, 0.12 and 0.78 were seen.
- */
+/** Requests per second of the processor, to bare Express: at most half of what a quiet machine shows. A busy one shows less. */
 const LEAST: Readonly<Record<string, number>> = {
   "402, one offer": 0.5,
   "paid, facilitator in the process": 0.08,

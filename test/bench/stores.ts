@@ -8,12 +8,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { loadavg } from "node:os";
 import Database from "libsql";
 import type { Effort } from "./cases/effort.js";
 import { KINDS, measureStores } from "./cases/stores.js";
 import { describeMachine } from "./machine.js";
-import { type MeasuredStores, renderStoreBenchmarks } from "./store-document.js";
+import { type MeasuredStores, renderStoreBenchmarks } from "./pages/stores.js";
 
 /** From where this is when it is compiled. */
 const ROOT = new URL("../../../", import.meta.url);
@@ -24,15 +23,13 @@ const EFFORT: Effort = { generations: 1, rounds: 3, seconds: 2, warmUpSeconds: 3
 const QUICK: Effort = { generations: 1, rounds: 1, seconds: 1, warmUpSeconds: 1, requests: 50, note };
 
 const isQuick = process.argv.includes("--quick");
-/** Of other processes, over the last minute. */
-const [loadAverage = 0] = loadavg();
+const machine = describeMachine(ROOT);
 const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
 const kinds = KINDS.filter((kind) => only === undefined || kind === only);
 const isPart = isQuick || only !== undefined;
 const figures = await measureStores(kinds, isPart ? 10_000 : RECORDS, isQuick ? QUICK : EFFORT);
 const measured: MeasuredStores = {
-  loadAverage,
-  machine: describeMachine(ROOT),
+  machine,
   storeVersions: storeVersions(),
   ...figures,
 };

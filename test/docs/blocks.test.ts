@@ -152,7 +152,9 @@ describe("complete blocks run", () => {
   test.each(complete.map((block) => [titleOf(block), block] as const))("%s", async (_, block) => {
     const { servers, lines } = observe();
     const listen = block.probes.length > 0 && !/\.listen\(/.test(block.code) ? "app.listen(0);" : "";
-    const code = `${block.given}\n${block.code}\n${listen}`.replaceAll("https://x402.org/facilitator", facilitatorUrl);
+    const code = `${block.given}\n${block.code}\n${listen}`
+      .replaceAll("https://x402.org/facilitator", facilitatorUrl)
+      .replaceAll('"catalog.db"', JSON.stringify(join(CACHE, "catalog.db")));
     const file = join(CACHE, `${titleOf(block).replaceAll(/[^\w]/g, "-")}.mjs`);
     const { outputText } = ts.transpileModule(code, {
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext },

@@ -52,7 +52,7 @@ async function timePaid(plan: Plan, { requests, warmUpSeconds, note }: Effort): 
   const url = server.url + PATHS.paid;
   const payAt = plan.side === "bare" ? {} : { payAt: url };
   // One request at a time would take minutes to show V8 what it is to compile.
-  await runLoad({ url, ...payAt, connections: 32, seconds: warmUpSeconds, expect: 200 });
+  await runLoad({ urls: [url], ...payAt, connections: 32, seconds: warmUpSeconds, expect: 200 });
   const { wholeMs } = await runProbe({ url, ...payAt, requests, warmUp: Math.ceil(requests / 2), expect: 200 });
   await server.close();
   return median(wholeMs);

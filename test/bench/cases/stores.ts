@@ -42,8 +42,6 @@ export const KINDS: readonly StorePlace["kind"][] = ["redis", "postgres", "sqlit
 const PROCESSES = [1, 2, 4];
 /** Divisible among the processes. */
 const CONNECTIONS = 32;
-/** More than one machine serves with a store. */
-const PAYMENTS_PER_SECOND = 8_000;
 /** Away from the seller. A real facilitator is farther. */
 const FACILITATOR_MS = 5;
 
@@ -92,7 +90,6 @@ async function measureLatency(server: StoreServer, records: number, effort: Effo
         requests: effort.requests,
         warmUp: 20,
         expect: 200,
-        ledger: "stores",
       });
       times[at]?.push(median(wholeMs));
     }
@@ -110,13 +107,15 @@ async function measureProcesses(
 ): Promise<StoreThroughput> {
   const store = server === undefined ? {} : { store: server.store };
   const plan: Plan = { side: "farebox", fillers: 0, offers: 1, ...store };
-  const sellers = await Promise.all(Array.from({ length: processes }, () => startServer(plan, [], "any")));
+  const sellers = await Promise.all(Array.from({ length: processes }, () => startServer(plan, { core: "any" })));
   await warmUp(sellers, effort, kind);
   const runs: { perSecond: number; sellerMs: number; storeMs: number | undefined }[] = [];
   for (let round = 0; round < effort.rounds * effort.generations; round++) {
     effort.note(`${kind}: ${processes} processes, ${records} payments, round ${round}`);
-    const [sellersBefore, storeBefore] = [await cpuOf(sellers), server?.cpuSeconds()];
-    const { requests } = await putLoad(sellers, effort.seconds);
+    let [sellersBefore, storeBefore]: [number, number | undefined] = [0, 0];
+    const { requests } = await putLoad(sellers, effort.seconds, async () => {
+      [sellersBefore, storeBefore] = [await cpuOf(sellers), server?.cpuSeconds()];
+    });
     const [sellersAfter, storeAfter] = [await cpuOf(sellers), server?.cpuSeconds()];
     const ofStore = storeBefore === undefined || storeAfter === undefined ? undefined : storeAfter - storeBefore;
     runs.push({
@@ -142,10 +141,10 @@ async function warmUp(sellers: readonly RunningServer[], { warmUpSeconds, note }
   await putLoad(sellers, warmUpSeconds);
 }
 
-function putLoad(sellers: readonly RunningServer[], seconds: number) {
-  const [url = "", ...otherUrls] = sellers.map((seller) => seller.url + PATHS.paid);
-  const more = { ledger: "stores", paymentsPerSecond: PAYMENTS_PER_SECOND };
-  return runLoad({ url, otherUrls, payAt: url, connections: CONNECTIONS, seconds, expect: 200, ...more }, "any");
+function putLoad(sellers: readonly RunningServer[], seconds: number, onReady?: () => Promise<void>) {
+  const urls = sellers.map((seller) => seller.url + PATHS.paid);
+  const load = { urls, payAt: urls[0] ?? "", connections: CONNECTIONS, seconds, expect: 200 };
+  return runLoad(load, onReady === undefined ? {} : { onReady }, "any");
 }
 
 async function cpuOf(sellers: readonly RunningServer[]): Promise<number> {

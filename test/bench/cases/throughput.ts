@@ -6,14 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { atCount, PATHS, type Plan, type Side } from "../plan.js";
-import {
-  type RunningServer,
-  runLoad,
-  signFor,
-  startFacilitator,
-  startServer,
-  takePayment,
-} from "../processes/spawn.js";
+import { type RunningServer, runLoad, startFacilitator, startServer, takePayment } from "../processes/spawn.js";
 import { type Recorded, record } from "../recorded.js";
 import { median, medianRatio } from "../statistics.js";
 import type { Effort } from "./effort.js";
@@ -29,6 +22,8 @@ export interface ThroughputCase {
   readonly latencyMs?: number;
   /** Default: 200. */
   readonly expect?: number;
+  /** Whether only Farebox is measured, because the reference has nothing like it. */
+  readonly isOwn?: boolean;
 }
 
 const CHALLENGE = { connections: 32, expect: 402 } as const;
@@ -44,6 +39,9 @@ export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
   { title: "paid, among 1,000 keys", ...PAID, plan: { fillers: 1_000 }, connections: 32 },
   { title: "paid, facilitator over HTTP, 0 ms, 256 connections", ...PAID, connections: 256, latencyMs: 0 },
   { title: "paid, facilitator over HTTP, 20 ms, 256 connections", ...PAID, connections: 256, latencyMs: 20 },
+  { title: "paid, 10,000 payments on record", ...PAID, plan: { records: 10_000 }, connections: 32, isOwn: true },
+  { title: "paid, 100,000 payments on record", ...PAID, plan: { records: 100_000 }, connections: 32, isOwn: true },
+  { title: "paid, 1,000,000 payments on record", ...PAID, plan: { records: 1_000_000 }, connections: 32, isOwn: true },
   { title: "paid, 64 KB", path: PATHS.medium, isPaid: true, connections: 32 },
   { title: "free, 1 key", path: PATHS.free, connections: 32 },
   { title: "free, 100 keys", path: PATHS.free, plan: { fillers: 100 }, connections: 32 },
@@ -53,14 +51,14 @@ export const THROUGHPUT_CASES: readonly ThroughputCase[] = [
 
 /** Requests per second of the server's processor, and what they are to bare Express. Medians. */
 export interface Throughput {
-  readonly title: string;
   readonly bare: number;
   readonly farebox: number;
-  readonly reference: number;
   /** To bare Express that answers the same bytes, in the same rounds. */
   readonly fareboxToBare: number;
-  readonly referenceToBare: number;
-  readonly fareboxToReference: number;
+  /** Nothing, if the case is Farebox's own. */
+  readonly reference?: number;
+  readonly referenceToBare?: number;
+  readonly fareboxToReference?: number;
 }
 
 /** The libraries that are compared with bare Express. */
@@ -70,16 +68,23 @@ type Runner = Seller | `bare for ${Seller}`;
 /** Requests per second, of one round after another. */
 type Runs = Map<Runner, number[]>;
 
-/** Measures one case. Processes differ from one another, of the same code even: each side is measured in several. */
-export async function measureThroughput(what: ThroughputCase, effort: Effort): Promise<Throughput> {
-  const of = await measureSellers(what, effort, ["farebox", "reference"]);
+/**
+ * Measures one case. Processes differ from one another, of the same code even: each side is measured in several.
+ *
+ * @param node - the Node that runs the servers
+ */
+export async function measureThroughput(what: ThroughputCase, node: string, effort: Effort): Promise<Throughput> {
+  const of = await measureSellers(what, what.isOwn ? ["farebox"] : ["farebox", "reference"], { node, effort });
   const toBare = (seller: Seller) => medianRatio(of(seller), of(`bare for ${seller}`));
-  return {
-    title: what.title,
+  const own = {
     bare: median(of("bare for farebox")),
     farebox: median(of("farebox")),
-    reference: median(of("reference")),
     fareboxToBare: toBare("farebox"),
+  };
+  if (what.isOwn) return own;
+  return {
+    ...own,
+    reference: median(of("reference")),
     referenceToBare: toBare("reference"),
     fareboxToReference: medianRatio(of("farebox"), of("reference")),
   };
@@ -87,14 +92,18 @@ export async function measureThroughput(what: ThroughputCase, effort: Effort): P
 
 /** Measures Farebox alone, beside bare Express: what the one is to the other. */
 export async function measureFareboxToBare(what: ThroughputCase, effort: Effort): Promise<number> {
-  const of = await measureSellers(what, effort, ["farebox"]);
+  const of = await measureSellers(what, ["farebox"], { node: process.execPath, effort });
   return medianRatio(of("farebox"), of("bare for farebox"));
 }
 
-async function measureSellers(what: ThroughputCase, effort: Effort, sellers: readonly Seller[]) {
+async function measureSellers(
+  what: ThroughputCase,
+  sellers: readonly Seller[],
+  { node, effort }: { readonly node: string; readonly effort: Effort },
+) {
   const runs: Runs = new Map();
   for (let generation = 0; generation < effort.generations; generation++) {
-    await measureProcesses(await setUp(what, sellers), what, { effort, runs });
+    await measureProcesses(await setUp(what, sellers, node), what, { effort, runs });
   }
   return (runner: Runner): readonly number[] => runs.get(runner) ?? [];
 }
@@ -105,7 +114,7 @@ async function measureProcesses(
   { effort, runs }: { readonly effort: Effort; readonly runs: Runs },
 ): Promise<void> {
   try {
-    for (let round = -1; round < effort.rounds; round++) {
+    for (let round = effort.warmUpSeconds > 0 ? -1 : 0; round < effort.rounds; round++) {
       for (const runner of inTurn([...stage.servers.keys()], round)) {
         effort.note(`${what.title}: ${runner}`);
         const seconds = round < 0 ? effort.warmUpSeconds : effort.seconds;
@@ -134,16 +143,19 @@ async function measureOnce(
   const seller = serverOf(servers, runner.endsWith("reference") ? "reference" : "farebox");
   const payAt = isPaid ? { payAt: seller.url + path } : {};
   const server = serverOf(servers, runner);
-  // Only Farebox knows a payment again.
-  const load = { url: server.url + path, ...payAt, isRepeated: runner !== "farebox", connections, expect };
-  if (isPaid && runner === "farebox") await signFor(seller.url + path, seconds + 1);
-  // While the others had their turn, V8 has thrown away what it had compiled. With more connections than a server answers in
-  // a second, nothing would come in one.
-  await runLoad({ ...load, connections: Math.min(connections, 32), seconds: 1 });
-  const before = await server.usage();
-  const { requests } = await runLoad({ ...load, seconds });
-  const after = await server.usage();
-  return requests / (after.cpuSeconds - before.cpuSeconds);
+  const load = { urls: [server.url + path], ...payAt, connections, expect };
+  // While the others had their turn, V8 has thrown away what it had compiled.
+  if (seconds >= 1) await runLoad({ ...load, seconds: 1 });
+  let before = 0;
+  const { requests } = await runLoad(
+    { ...load, seconds },
+    {
+      onReady: async () => {
+        before = (await server.usage()).cpuSeconds;
+      },
+    },
+  );
+  return requests / ((await server.usage()).cpuSeconds - before);
 }
 
 interface Stage {
@@ -160,17 +172,19 @@ function serverOf(servers: Stage["servers"], runner: Runner): RunningServer {
 async function setUp(
   { plan, path, isPaid = false, latencyMs }: ThroughputCase,
   sellers: readonly Seller[],
+  node: string,
 ): Promise<Stage> {
   const facilitator = latencyMs === undefined ? undefined : await startFacilitator(latencyMs);
   const where = facilitator === undefined ? {} : { facilitatorUrl: facilitator.url };
   const servers = new Map<Runner, RunningServer>();
   for (const side of sellers) {
     const full: Plan = { fillers: 0, offers: 1, ...plan, ...where, side };
-    const server = await startServer(full);
+    const server = await startServer(full, { node });
     servers.set(side, server);
     const answer = await answerOf(path, isPaid, server.url);
     // Bare Express knows the place of the number by a parameter.
-    const bare = await startServer({ ...full, side: "bare", answers: { [path.replace("{n}", ":n")]: answer } });
+    const answers = { [path.replace("{n}", ":n")]: answer };
+    const bare = await startServer({ ...full, side: "bare", answers }, { node });
     servers.set(`bare for ${side}`, bare);
     if (!isDeepStrictEqual(await record(bare.url + atCount(path, 0)), answer)) {
       throw new Error(`${path}: bare Express does not answer what ${side} does`);

@@ -1,5 +1,6 @@
 /**
- * A facilitator behind HTTP, in a process of its own, that answers after so many milliseconds.
+ * A facilitator behind HTTP, in a process of its own, that answers after so many milliseconds. A number sent by IPC
+ * changes them.
  *
  * @module
  */
@@ -7,7 +8,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { settle, supported, verify } from "../sides/facilitator.js";
 
-const latencyMs = Number(process.argv[2]);
+let latencyMs = Number(process.argv[2]);
 
 const server = createServer(async (req, res) => {
   const body = await readBody(req);
@@ -21,6 +22,9 @@ const server = createServer(async (req, res) => {
 });
 server.keepAliveTimeout = 60_000;
 server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
+process.on("message", (ms) => {
+  latencyMs = Number(ms);
+});
 process.on("disconnect", () => process.exit());
 
 function answerTo(path: string | undefined, body: string) {

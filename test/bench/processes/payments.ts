@@ -1,77 +1,80 @@
 /**
- * Payments for load: each one distinct, and signed by its payer, because a seller may check signatures.
+ * Payments for load: each one has a nonce of its own.
  *
- * To sign takes longer than to serve. So payloads are signed before a load begins, and kept in a file for the process that puts
- * the load on. Every server of the benchmark asks for the same terms, and none knows what another has been paid.
+ * To sign takes longer than to serve. A seller checks no signature after 64 good ones, as long as the facilitator accepts the
+ * payments. So a load begins with payments that are signed, and goes on with new payments that repeat a signature: the bytes
+ * are as many, and the seller's work is the same.
  *
  * @module
  */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createPayer } from "@farebox/testing";
+import { randomBytes } from "node:crypto";
+import type { AcceptedRequirements, PaymentRequired } from "@farebox/core";
+import { createPayer, type Payer } from "@farebox/testing";
 import { record } from "../recorded.js";
 
-/** More than Farebox serves. */
-export const PAYMENTS_PER_SECOND = 8_000;
-
-/** Signed payloads that a child may take. */
-export interface Slice {
-  readonly file: string;
-  readonly from: number;
-  readonly count: number;
-}
+/** Payments that a load sends before it counts: more than a seller checks. */
+export const SIGNED_FIRST = 128;
 
 /** How many payers there are. */
 const PAYERS = 64;
 
-/** Longer than the benchmark takes. Farebox takes payments that are valid for up to an hour longer than it asks for. */
-const VALID_MS = 3_000_000;
+/** How long a payment that repeats a signature is valid. */
+const VALID_SECONDS = 60;
 
-/** Signs payloads into a file, one in each line. */
-export class SignedPayloads {
-  readonly #folder = mkdtempSync(join(tmpdir(), "farebox-bench-"));
-  readonly file: string = join(this.#folder, "payloads.jsonl");
+/** A signed payment in pieces, without its nonce and its expiry. */
+interface Template {
+  readonly beforeExpiry: string;
+  readonly beforeNonce: string;
+  readonly end: string;
+}
+
+/** Makes payments for the first offer of a route: the values of `PAYMENT-SIGNATURE`. */
+export class Mint {
+  readonly #challenge: PaymentRequired;
+  readonly #payers: readonly Payer[] = Array.from({ length: PAYERS }, () => createPayer());
+  readonly #templates: Template[] = [];
+  /** No other process has it. */
+  readonly #noncePrefix = randomBytes(24).toString("hex");
   #count = 0;
 
-  constructor() {
-    process.once("exit", () => rmSync(this.#folder, { recursive: true, force: true }));
+  private constructor(challenge: PaymentRequired) {
+    this.#challenge = challenge;
   }
 
-  /** Signs until there are so many. `payAt`: a URL that asks for the terms. */
-  async ensure(count: number, payAt: string): Promise<void> {
-    if (count <= this.#count) return;
-    const { accepted } = await readTerms(payAt);
-    const now = () => Date.now() + VALID_MS;
-    const lines: string[] = [];
-    for (; this.#count < count; this.#count++) {
-      const payer = createPayer({ privateKey: hex((this.#count % PAYERS) + 1) });
-      const { payload } = await payer.signExact(accepted, { nonce: hex(this.#count + 1), now });
-      lines.push(`${JSON.stringify(payload)}\n`);
-    }
-    appendFileSync(this.file, lines.join(""));
+  /** Reads the terms at a URL that asks for payment. */
+  static async open(payAt: string): Promise<Mint> {
+    const { headers } = await record(payAt);
+    return new Mint(JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8")));
+  }
+
+  /** A payment that its payer has signed. It is valid as long as the offer says, and `laterMs` longer. */
+  async sign(laterMs = 0): Promise<string> {
+    const payer = this.#payers[this.#count++ % PAYERS] as Payer;
+    const offer = this.#challenge.accepts[0] as AcceptedRequirements;
+    const now = () => Date.now() + laterMs;
+    const payment = JSON.stringify(await payer.signExact(offer, { challenge: this.#challenge, now }));
+    if (this.#templates.length < PAYERS) this.#templates.push(toTemplate(payment));
+    return encode(payment);
+  }
+
+  /** A new payment that repeats the signature of one that was signed. */
+  next(): string {
+    const template = this.#templates[this.#count % this.#templates.length];
+    if (template === undefined) throw new Error("sign comes first");
+    const nonce = this.#noncePrefix + (this.#count++).toString(16).padStart(16, "0");
+    const expiry = Math.floor(Date.now() / 1000) + VALID_SECONDS;
+    return encode(template.beforeExpiry + expiry + template.beforeNonce + nonce + template.end);
   }
 }
 
-/** Reads payments for the first offer of a route: the values of `PAYMENT-SIGNATURE`. */
-export async function readPayments(payAt: string, { file, from, count }: Slice): Promise<readonly string[]> {
-  const terms = await readTerms(payAt);
-  const lines = readFileSync(file, "utf8")
-    .split("\n")
-    .slice(from, from + count);
-  return lines.map((line) => {
-    const payment = { x402Version: 2, payload: JSON.parse(line), ...terms };
-    return Buffer.from(JSON.stringify(payment)).toString("base64");
-  });
+function toTemplate(payment: string): Template {
+  const { validBefore, nonce } = JSON.parse(payment).payload.authorization;
+  const [beforeExpiry = "", afterExpiry = ""] = payment.split(validBefore, 2);
+  const [beforeNonce = "", end = ""] = afterExpiry.split(nonce.slice(2), 2);
+  return { beforeExpiry, beforeNonce, end };
 }
 
-async function readTerms(payAt: string) {
-  const { headers } = await record(payAt);
-  const challenge = JSON.parse(Buffer.from(headers["payment-required"] ?? "", "base64").toString("utf8"));
-  const { accepts, resource, extensions } = challenge;
-  return { extensions, resource, accepted: accepts[0] };
-}
-
-function hex(value: number): `0x${string}` {
-  return `0x${value.toString(16).padStart(64, "0")}`;
+/** JSON of these payments is ASCII. */
+function encode(payment: string): string {
+  return Buffer.from(payment, "latin1").toString("base64");
 }

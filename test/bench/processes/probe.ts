@@ -4,14 +4,13 @@
  * @module
  */
 import { Agent, request } from "node:http";
-import { readPayments, type Slice } from "./payments.js";
+import { Mint } from "./payments.js";
 
 /** What is asked for. */
 export interface Probe {
   readonly url: string;
   /** Where the payments' offers are read. Default: nothing is paid. */
   readonly payAt?: string;
-  readonly payloads?: Slice;
   /** Sent as it is, in place of a payment. */
   readonly hostile?: string;
   readonly requests: number;
@@ -26,30 +25,32 @@ export interface ProbeResult {
   readonly wholeMs: readonly number[];
   /** Of one answer. */
   readonly bytes: number;
-  /** How many payments were sent. */
-  readonly sent: number;
 }
+
+/** Farebox takes payments that are valid for up to an hour longer than it asks for. */
+const SENT_WITHIN_MS = 1_800_000;
 
 const probe: Probe = JSON.parse(process.argv[2] ?? "");
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const { payAt, payloads } = probe;
-const payments = payAt === undefined || payloads === undefined ? [] : await readPayments(payAt, payloads);
-let sent = 0;
+const payments: string[] = [];
+if (probe.payAt !== undefined) {
+  const mint = await Mint.open(probe.payAt);
+  while (payments.length < probe.warmUp + probe.requests) payments.push(await mint.sign(SENT_WITHIN_MS));
+}
 
 const firstByteMs: number[] = [];
 const wholeMs: number[] = [];
 let bytes = 0;
 for (let at = -probe.warmUp; at < probe.requests; at++) {
-  const timed = await ask(payments[sent++]);
+  const timed = await ask(payments[at + probe.warmUp]);
   if (at < 0) continue;
   firstByteMs.push(timed.firstByteMs);
   wholeMs.push(timed.wholeMs);
   bytes = timed.bytes;
 }
-const measured: ProbeResult = { firstByteMs, wholeMs, bytes, sent };
+const measured: ProbeResult = { firstByteMs, wholeMs, bytes };
 process.send?.(measured);
-process.disconnect?.();
-agent.destroy();
+process.on("disconnect", () => process.exit());
 
 interface Timed {
   readonly firstByteMs: number;

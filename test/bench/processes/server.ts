@@ -4,9 +4,33 @@
  *
  * @module
  */
-import type { AddressInfo } from "node:net";
+import type { EventEmitter } from "node:events";
+import type { AddressInfo, Socket } from "node:net";
+import { queryObjects } from "node:v8";
 import type { Express } from "express";
 import type { Plan, Side } from "../plan.js";
+
+/** What a server is asked by IPC. */
+export type Question = "usage" | "census";
+
+/** What a server has used since it was started. */
+export interface Usage {
+  /** Memory that it has now. */
+  readonly bytes: number;
+  /** The most memory it has had. */
+  readonly peakBytes: number;
+  /** Of all its threads. */
+  readonly cpuSeconds: number;
+}
+
+/** What a leak would leave behind. */
+export interface Census {
+  /** Of the heap, without garbage. */
+  readonly heapBytes: number;
+  readonly timers: number;
+  /** Of the process, the HTTP server and its open connections. */
+  readonly listeners: number;
+}
 
 const plan: Plan = JSON.parse(process.argv[2] ?? "");
 
@@ -24,8 +48,33 @@ const server = create(plan).listen(0, "127.0.0.1", () => {
 // A client that asks for one thing after another is never told to reconnect in between.
 server.keepAliveTimeout = 60_000;
 
-process.on("message", () => {
-  const { user, system } = process.cpuUsage();
-  process.send?.({ peakBytes: process.resourceUsage().maxRSS * 1024, cpuSeconds: (user + system) / 1_000_000 });
+/** Node does not export the class of its timers. */
+const Timeout = setTimeout(() => {}, 0).constructor;
+const sockets = new Set<Socket>();
+server.on("connection", (socket) => {
+  sockets.add(socket);
+  socket.once("close", () => sockets.delete(socket));
 });
+
+process.on("message", (question: Question) => process.send?.(question === "usage" ? takeUsage() : takeCensus()));
 process.on("disconnect", () => process.exit());
+
+function takeUsage(): Usage {
+  const { user, system } = process.cpuUsage();
+  return {
+    bytes: process.memoryUsage.rss(),
+    peakBytes: process.resourceUsage().maxRSS * 1024,
+    cpuSeconds: (user + system) / 1_000_000,
+  };
+}
+
+function takeCensus(): Census {
+  // Collects garbage first.
+  const timers = queryObjects(Timeout, { format: "count" });
+  const emitters: EventEmitter[] = [process, server, ...sockets];
+  return { heapBytes: process.memoryUsage().heapUsed, timers, listeners: emitters.reduce(addListeners, 0) };
+}
+
+function addListeners(sum: number, emitter: EventEmitter): number {
+  return emitter.eventNames().reduce((all, name) => all + emitter.listenerCount(name), sum);
+}

@@ -27,7 +27,7 @@ export function createFarebox(plan: Plan): Express {
   const table = Object.entries(routesOf(plan)).map(([key, route]) => [key, when ? { ...route, settle: when } : route]);
   const routes: RoutesConfig = Object.fromEntries(table);
   const app = express();
-  const store = plan.store === undefined ? {} : { store: openStore(plan.store) };
-  app.use(paymentMiddleware(routes, { facilitator: plan.facilitatorUrl ?? inProcess, logger: quiet, ...store }));
+  const facilitator = plan.facilitatorUrl ?? inProcess;
+  app.use(paymentMiddleware(routes, { facilitator, logger: quiet, store: openStore(plan) }));
   return addGoods(app);
 }

@@ -3,17 +3,15 @@
  *
  * @module
  */
-import type { StoreFigures, StoreLatency, StoreThroughput } from "./cases/stores.js";
-import { count, machineLines, ms, ratio, table } from "./document.js";
-import type { Machine } from "./machine.js";
+import type { StoreFigures, StoreLatency, StoreThroughput } from "../cases/stores.js";
+import type { Machine } from "../machine.js";
+import { count, machineLines, ms, ratio, table } from "./markdown.js";
 
 /** Everything. */
 export interface MeasuredStores extends StoreFigures {
   readonly machine: Machine;
   /** Of each store's server or library. */
   readonly storeVersions: string;
-  /** Of other processes, when it began. */
-  readonly loadAverage: number;
 }
 
 const NAMES = {
@@ -41,11 +39,9 @@ export function renderStoreBenchmarks(measured: MeasuredStores): string {
     "```",
     "",
     "Store, sellers and load are on one machine. Numbers are medians. Every payment is a new one, and the facilitator accepts",
-    "everything. Their signatures are those of contract wallets, which the seller does not check. Redis writes its append-only file (`everysec`), PostgreSQL and SQLite wait for the disk at each commit.",
+    "everything. Redis writes its append-only file (`everysec`), PostgreSQL and SQLite wait for the disk at each commit.",
     "",
-    ...machineLines(measured.machine),
-    `${measured.storeVersions}.`,
-    ...busyLines(measured.loadAverage),
+    ...machineLines(measured.machine, [measured.storeVersions]),
     "",
     "## Targets",
     "",
@@ -122,16 +118,6 @@ function targetsOf({ latencies, throughput }: MeasuredStores): string[][] {
     ]);
   });
   return [...added, ...scaling];
-}
-
-/** Figures of a busy machine say so. */
-function busyLines(loadAverage: number): string[] {
-  if (loadAverage < 1) return [];
-  return [
-    "",
-    `**The machine was busy with other work** (load average ${ratio(loadAverage)}). Times in milliseconds are upper bounds, and requests`,
-    "a second tell little. Processor time is less affected. Run the command again on a quiet machine.",
-  ];
 }
 
 /** How many processes a machine like this can keep at work, and one server of Redis. */
