@@ -28,7 +28,7 @@ export function readResource(given: unknown, name: string, issues: Issues): Tool
   const { url, description } = given;
   const isUrl = typeof url === "string" && (url === nameUrl(name) || isHttpUrl(url));
   if (url !== undefined && !isUrl) {
-    issues.add("resource.url", `${nameUrl(name)}, or an http or https URL of at most ${MAX_URL} characters`, url);
+    issues.add("resource.url", `${nameUrl(name)}, or an http(s) URL`, url);
   }
   const isShort = typeof description === "string" && description.length <= MAX_DESCRIPTION;
   if (description !== undefined && !isShort) {
@@ -37,7 +37,8 @@ export function readResource(given: unknown, name: string, issues: Issues): Tool
   return { ...(isUrl ? { url } : {}), ...(isShort ? { description } : {}) };
 }
 
-function isHttpUrl(url: string): boolean {
+/** Whether a text is an http or https URL that catalogs accept. */
+export function isHttpUrl(url: string): boolean {
   if (url.length > MAX_URL || /\s/.test(url) || !URL.canParse(url)) return false;
   const { protocol, username, password } = new URL(url);
   return (protocol === "https:" || protocol === "http:") && username + password === "";

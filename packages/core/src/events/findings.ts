@@ -239,7 +239,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Import setSettlementOverrides from @farebox/express, not from @x402/express, or call req.payment.settle; if the header comes from a server behind yours, remove it",
   FAREBOX_NOT_HTTPS: "Serve it over https; behind a proxy that does, set publicUrl",
   FAREBOX_CHALLENGE_TOO_LARGE: "Reduce accepts, or shorten its URL and its extensions",
-  FAREBOX_TEMPLATE_NOT_LISTABLE: "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",
+  FAREBOX_TEMPLATE_NOT_LISTABLE:
+    "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_TOOL_URL_UNKNOWN:
