@@ -42,6 +42,8 @@ export interface DeclarationContext {
   /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
   readonly path: string;
   readonly route: RouteFacts;
+  /** The path of `publicUrl`, which stands before each template: `/v1`, or `""`. */
+  readonly publicPath: string;
   /** Add mistakes here. */
   readonly issues: Issues;
 }
@@ -77,6 +79,8 @@ export interface DeclarationNotice {
 /** The parts of a request that a declaration may depend on. */
 export interface DeclarationOccasion {
   readonly method: string;
+  /** Absolute URL of the resource. `undefined`: there is no request, and the declaration is for a document. */
+  readonly url?: string;
   /** Returns the place of the request. Call it only if needed. */
   readonly locate: () => {
     /** E.g. `/users/:id`; `undefined` if the route is a regular expression. */
