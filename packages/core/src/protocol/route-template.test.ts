@@ -100,4 +100,13 @@ describe("a template", () => {
       }),
     );
   });
+
+  test.each([
+    ["/:var1", "matches every path"],
+    ["/:var1/:var2/", "matches every path"],
+    ["/:city", undefined],
+    ["/files/:var1", undefined],
+  ])("%s may be listed, unless it %s", (template, problem) => {
+    expect(problemOfTemplate(template)).toBe(problem);
+  });
 });

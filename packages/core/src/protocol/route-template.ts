@@ -23,6 +23,7 @@ export function problemOfTemplate(template: unknown): string | undefined {
   if (!TEMPLATE.test(template)) return "is not a path of letters, digits and :param segments";
   const decoded = decodeFully(template);
   if (decoded === undefined) return "is not percent-encoded properly";
+  if (!piecesOf(template).some(isTelling)) return "matches every path";
   if (decoded.includes("..") || decoded.split("/").includes(".")) return "leads out of its own path";
   if (decoded.includes("://") || decoded.includes("//") || decoded.includes("\\")) return "leads to another origin";
   return /[?#\p{Cc}]|[^\S ]/u.test(decoded) ? "has more than a path" : undefined;
@@ -73,6 +74,11 @@ export function piecesOf(template: string): readonly TemplatePiece[] {
 /** Whether a name stands for a wildcard in every template. */
 function isWildcardName(name: string): boolean {
   return /^var\d+$/.test(name);
+}
+
+/** Whether a piece tells paths apart: a wildcard and a slash do not. */
+function isTelling(piece: TemplatePiece): boolean {
+  return piece.kind === "param" ? !isWildcardName(piece.name) : /[^/]/.test(piece.text);
 }
 
 /** One step of a pattern: a character, or one of the marks below, which are longer. */
