@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { CatalogEntry } from "@farebox/bazaar/facilitator";
@@ -123,6 +123,25 @@ describe("a server that strangers name", () => {
     await shop.catalog.checkDue();
     expect(paths.length).toBeGreaterThan(sent);
   });
+});
+
+test("squatters who pay while the owner is checked do not push the owner out", async () => {
+  const shop = await openHere();
+  const door = new EventEmitter();
+  const requested = once(door, "request");
+  const opened = once(door, "open");
+  const { url } = await serve(async (_req, res) => {
+    door.emit("request");
+    await opened;
+    res.writeHead(402).end(JSON.stringify(challengeOf(`${url}/sold`)));
+  });
+  const claim = (payTo: string) => ({ url: `${url}/sold`, terms: { payTo } });
+  await shop.list(claim(PAYEE));
+  await requested;
+  await shop.list(...Array.from({ length: 40 }, (_, at) => claim(`0x${String(at).padStart(40, "0")}`)));
+  door.emit("open");
+  await shop.catalog.checkDue();
+  expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
 });
 
 describe("what no server confirms", () => {

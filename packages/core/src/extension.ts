@@ -77,6 +77,8 @@ export interface DeclarationNotice {
 /** The parts of a request that a declaration may depend on. */
 export interface DeclarationOccasion {
   readonly method: string;
+  /** The URL of the request; absent when a document describes the route. */
+  readonly url?: string;
   /** Returns the place of the request. Call it only if needed. */
   readonly locate: () => {
     /** E.g. `/users/:id`; `undefined` if the route is a regular expression. */

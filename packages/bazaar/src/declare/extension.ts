@@ -14,7 +14,7 @@ import type {
   Outline,
   RoutePath,
 } from "@farebox/core";
-import { isJsonObject } from "@farebox/core/protocol";
+import { isJsonObject, problemOfTemplate } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";
@@ -116,14 +116,23 @@ function rememberLast(): Prepared["isListed"] {
 
 function fillIn(
   { fixed, fillPath, isListed }: Prepared,
-  { locate }: DeclarationOccasion,
+  { locate, url }: DeclarationOccasion,
 ): BazaarDeclaration | undefined {
   const { routeTemplate, pathParams } = locate();
   // A catalog would list a path that this route does not have.
   if (leavesItsPath(pathParams)) return undefined;
   if (routeTemplate === undefined) return fixed;
-  const isTemplate = isListed({ template: routeTemplate, params: Object.keys(pathParams) });
-  return isTemplate ? fillPath(routeTemplate, pathParams) : fixed;
+  const params = Object.keys(pathParams);
+  if (isListed({ template: routeTemplate, params })) return fillPath(routeTemplate, pathParams);
+  // `/Plain/` belongs to the entry of `/plain`.
+  const isOtherSpelling = params.length === 0 && url !== undefined && pathOf(url) !== routeTemplate;
+  return isOtherSpelling && problemOfTemplate(routeTemplate) === undefined ? { ...fixed, routeTemplate } : fixed;
+}
+
+/** The path as it was requested. */
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2), query === -1 ? undefined : query);
 }
 
 /** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */

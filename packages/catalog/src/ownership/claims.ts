@@ -7,7 +7,7 @@
  * @module
  */
 import type { Registered, RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
-import { keepOffers, mergeService, offersOf, putOffer, type Service } from "../service.js";
+import { keepOffers, mergeService, putOffer, type Service } from "../service.js";
 import type { Inquiry } from "./owner-check.js";
 import { isSameTerms, type Outcome, questionOf } from "./proof.js";
 
@@ -135,21 +135,21 @@ export function applyOutcomes(
 ): ClaimedEntry {
   const applied = outcomes.reduce<ClaimedEntry>((current, [inquiry, outcome]) => {
     const claim = current.claims.find((one) => isSameClaim(one, inquiry));
-    if (claim === undefined) return current;
-    if (outcome.kind !== "confirmed") return fail(current, claim, { outcome, nowMs });
-    return confirm(current, claim, { declared: outcome.declared, nowMs });
+    // Claims of others may have pushed it out in the meantime. What the server says holds all the same.
+    if (outcome.kind === "confirmed") return confirm(current, claim ?? inquiry, { declared: outcome.declared, nowMs });
+    return claim === undefined ? current : fail(current, claim, { outcome, nowMs });
   }, entry);
   return withVerification(applied);
 }
 
+/** Lists what the server declares. The payment only led to it. */
 function confirm(
   { service, claims }: ClaimedEntry,
-  claim: Claim,
-  { declared, nowMs }: { readonly declared: Registration | undefined; readonly nowMs: number },
+  claim: Inquiry & Partial<Claim>,
+  { declared, nowMs }: { readonly declared: Registration; readonly nowMs: number },
 ): ClaimedEntry {
-  const { terms, waiting } = claim;
-  const question = (declared && questionOf(declared)) ?? claim.question;
-  const confirmed: Claim = { question, terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
+  const question = questionOf(declared) ?? claim.question;
+  const confirmed: Claim = { question, terms: claim.terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
   const isNew = !isConfirmed(claim);
   // The seller may have moved to another address. Then the server denies the former one.
   const others = claims
@@ -158,20 +158,10 @@ function confirm(
   // Offers of those who were believed so far vanish.
   const owned =
     service && keepOffers(service, (...offer) => isClaimedBy([...others.filter(isConfirmed), confirmed], ...offer));
-  const known = waiting?.offer ?? (owned && offersOf(owned).find((offer) => isSameTerms(offer, terms)));
-  const listed = declared === undefined ? waiting : { ...declared, offer: complete(declared.offer, known) };
-  const isChanged = listed !== undefined && !isListedAs(owned, listed);
   return {
-    service: isChanged ? putOffer(owned, listed, { updatedMs: nowMs, isDescribing: true }) : owned,
+    service: isListedAs(owned, declared) ? owned : putOffer(owned, declared, { updatedMs: nowMs, isDescribing: true }),
     claims: [...others, confirmed],
   };
-}
-
-/** `/.well-known/x402` names no time limit and no `extra`. Both are as in the payment. */
-function complete(offer: RegisteredOffer, known: RegisteredOffer | undefined): RegisteredOffer {
-  if (known === undefined || offer.maxTimeoutSeconds > 0) return offer;
-  const { maxTimeoutSeconds, extra } = known;
-  return { ...offer, maxTimeoutSeconds, extra };
 }
 
 /** Whether an entry already says what a registration declares. Path parameters are those of one request. */
@@ -225,7 +215,7 @@ function withVerification({ service, claims }: ClaimedEntry): ClaimedEntry {
   };
 }
 
-function isConfirmed({ confirmedMs }: Claim): boolean {
+function isConfirmed({ confirmedMs }: Partial<Claim>): boolean {
   return confirmedMs !== undefined;
 }
 

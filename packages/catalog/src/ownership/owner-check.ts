@@ -8,6 +8,7 @@
 import type { RegistrationRules } from "@farebox/bazaar/facilitator";
 import { type Fetched, fetchGuarded, type Network } from "./guarded-fetch.js";
 import {
+  isElsewhere,
   judgeChallenge,
   judgeWellKnown,
   type NamedRoute,
@@ -70,7 +71,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
     const responses = new Map<string, Fetched>();
     let failure: Fetched | undefined;
     for (const [at, { question, terms }] of inquiries.entries()) {
-      if (question.type === "mcp" || isConfirmed(outcomes[at])) continue;
+      if (question.type === "mcp" || isConfirmed(outcomes[at]) || isElsewhere(outcomes[at])) continue;
       const { method, url } = question;
       const key = `${method} ${url}`;
       let response = responses.get(key) ?? failure;
