@@ -249,6 +249,18 @@ describe("the documents of a table with parameters, wildcards and every method",
 });
 
 describe("/.well-known/x402", () => {
+  test("names a handler as its challenges do, and none at a regular expression", async () => {
+    const publicUrl = "https://api.example.com";
+    const payments = createPayments({ facilitator: "http://127.0.0.1:1", publicUrl });
+    onTestFinished(() => payments.close());
+    const app = express();
+    app.get("/.well-known/x402", payments.wellKnown());
+    app.get(/^\/rx\/\d+$/, payments.charge(PRICED), (_req, res) => void res.json({}));
+    app.use("/inner", payments.charge(PRICED), (_req, res) => void res.json({}));
+    const { items } = (await pay(app, { path: "/.well-known/x402" })).json() as { items: { resource: string }[] };
+    expect([...new Set(items.map(({ resource }) => resource))]).toEqual([`${publicUrl}/inner/:var1`]);
+  });
+
   test("/.well-known/x402 has a URL for each route that has one, and an item for each", async () => {
     const response = await pay(openDocumented({ publicUrl: "https://api.example.com" }), { path: "/.well-known/x402" });
     const { version, resources, items } = response.json() as Record<string, never>;

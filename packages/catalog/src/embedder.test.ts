@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { Registration } from "@farebox/bazaar/facilitator";
 import { ConfigError, type LogFields } from "@farebox/core";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
@@ -50,7 +51,7 @@ async function searchWhole(catalog: LocalCatalog, query: string): Promise<readon
   for (;;) {
     const { entries, isPartial } = await catalog.search({ query, limit: 9 });
     if (!isPartial) return entries.map(({ resource }) => resource.replace("https://a.example/", ""));
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await setImmediate();
   }
 }
 

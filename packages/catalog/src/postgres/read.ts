@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { STORED } from "../columns.js";
 import type { CatalogStore, StoredVector } from "../store.js";
-import { PUT_MEANINGS, STORED, toEntry } from "./write.js";
+import { PUT_MEANINGS, toEntry } from "./write.js";
 
 /** Runs a statement and returns its rows. */
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;

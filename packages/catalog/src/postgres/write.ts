@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
+import { ALWAYS, type Columns, INDEXED as SHARED, STORED } from "../columns.js";
 import {
   type Decide,
   digestOf,
@@ -69,29 +70,8 @@ const TEXTS = `
   setweight(to_tsvector('english', $1), 'A') || setweight(to_tsvector('english', $2), 'B') ||
   setweight(to_tsvector('english', $3), 'C') || setweight(to_tsvector('english', $4), 'D')`;
 
-type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
-
-/** The columns that every change writes. */
-const ALWAYS: Columns = {
-  service: ({ service }) => service,
-  updated: ({ updatedMs }) => updatedMs,
-  claims: ({ checks }) => checks?.claims ?? "[]",
-  due: ({ checks }) => checks?.dueMs ?? null,
-  leased: ({ checks }) => checks?.leasedMs ?? 0,
-};
-
-/** The columns that are written when an indexed part has changed, besides the texts. */
-const INDEXED: Columns = {
-  ...ALWAYS,
-  digest: digestOf,
-  terms: ({ terms }) => terms.join(" "),
-  facets: ({ facets }) => facets,
-  vector: ({ vector }) => Buffer.from(vector),
-  price: ({ price }) => price,
-};
-
-/** The columns of a stored entry. */
-export const STORED = "id, service, updated, price";
+/** The columns that are written when an indexed part has changed. */
+const INDEXED: Columns = { ...SHARED, facets: ({ facets }) => facets };
 
 /** Reads the columns of a stored entry. */
 export function toEntry(row: unknown): StoredEntry {

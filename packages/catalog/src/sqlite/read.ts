@@ -4,8 +4,9 @@
  * @module
  */
 import type { Database } from "libsql";
+import { STORED } from "../columns.js";
 import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
-import { BLOCK, STORED, toEntry } from "./write.js";
+import { BLOCK, toEntry } from "./write.js";
 
 /** The reading calls, synchronous. */
 export interface Reader {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Database } from "libsql";
+import { ALWAYS, type Columns, INDEXED as SHARED, STORED } from "../columns.js";
 import {
   type CatalogStore,
   type Decide,
@@ -97,29 +98,8 @@ export function createTables(db: Database): void {
   });
 }
 
-type Columns = Readonly<Record<string, (change: EntryChange) => unknown>>;
-
-/** The columns that every change writes. */
-const ALWAYS: Columns = {
-  service: ({ service }) => service,
-  updated: ({ updatedMs }) => updatedMs,
-  claims: ({ checks }) => checks?.claims ?? "[]",
-  due: ({ checks }) => checks?.dueMs ?? null,
-  leased: ({ checks }) => checks?.leasedMs ?? 0,
-};
-
 /** The columns that are written when an indexed part has changed. */
-const INDEXED: Columns = {
-  ...ALWAYS,
-  digest: digestOf,
-  terms: ({ terms }) => terms.join(" "),
-  facets: ({ facets }) => JSON.stringify(facets),
-  vector: ({ vector }) => Buffer.from(vector),
-  price: ({ price }) => price,
-};
-
-/** The columns of a stored entry. */
-export const STORED = "id, service, updated, price";
+const INDEXED: Columns = { ...SHARED, facets: ({ facets }) => JSON.stringify(facets) };
 
 /** Reads the columns of a stored entry. */
 export function toEntry(row: unknown): StoredEntry {

@@ -15,7 +15,7 @@ import { compileRegistered } from "../route/path.js";
 import { templatesOf } from "../route/path-form.js";
 import { METHODS } from "../route/route-key.js";
 import type { Offer } from "../scheme/offer.js";
-import type { PricedPlace } from "./places.js";
+import { type PricedPlace, pathOf } from "./places.js";
 
 /** The description of one payment option. */
 export interface DescribedOffer {
@@ -66,13 +66,18 @@ export interface DescribedTool
 /** The methods of a key without a method. HEAD is like GET, and OPTIONS is free. */
 const ANY: readonly string[] = METHODS.filter((method) => method !== "HEAD" && method !== "OPTIONS");
 
-/** Describes the routes that clients may find. Routes that are declared as not discoverable are left out. */
+/**
+ * Describes the routes that clients may find. Left out are routes that are declared as not discoverable, and handlers at a path
+ * that is no text, such as a regular expression. A key whose table is in no known app is described without its mount.
+ */
 export function describeRoutes(places: readonly PricedPlace[]): readonly DescribedRoute[] {
   return places.flatMap((place) => {
-    const compiled = compileRegistered(place.path ?? "");
-    if (isHidden(place.route) || !compiled.ok) return [];
+    const path = place.path ?? (place.key === undefined ? undefined : pathOf(place.key));
+    if (path === undefined || isHidden(place.route)) return [];
+    const compiled = compileRegistered(path);
+    if (!compiled.ok) return [];
     const methods = place.method === "ANY" ? ANY : [place.method];
-    return templatesOf(compiled.forms).flatMap((path) => methods.map((method) => describe(place, method, path)));
+    return templatesOf(compiled.forms).flatMap((form) => methods.map((method) => describe(place, method, form)));
   });
 }
 

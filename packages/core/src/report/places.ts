@@ -77,7 +77,8 @@ function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | unde
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [
     ...registered.flatMap(({ path, methods = ["ANY"] }) => methods.map((method) => ({ method, path }))),
-    ...mounts.map((path) => ({ method: "ANY", path: path === "" ? "/" : path })),
+    // It takes everything below its mount.
+    ...mounts.map((path) => ({ method: "ANY", path: `${path}/*` })),
   ];
   const known = places.length > 0 ? places : [{ method: "ANY", path: undefined }];
   return known.map(({ method, path }) => ({ method, path, key: undefined, route }));

@@ -115,8 +115,8 @@ describe("the report of a charged route", () => {
       ],
       (gate) => [route("GET /a", { gates: [gate] }), route("GET /b"), route("GET /c", { gates: [gate] })],
     ],
-    ["among the middleware", [["ANY", "/files"]], (gate) => [{ gate, mount: "/files" }]],
-    ["at the top", [["ANY", "/"]], (gate) => [{ gate, mount: "" }]],
+    ["among the middleware", [["ANY", "/files/*"]], (gate) => [{ gate, mount: "/files" }]],
+    ["at the top", [["ANY", "/*"]], (gate) => [{ gate, mount: "" }]],
   ])("the report lists a charge handler %s as %j", (_why, rows, register) => {
     expect(rowsOfCharge(register)).toEqual(rows);
   });
