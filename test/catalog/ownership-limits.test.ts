@@ -144,6 +144,37 @@ test("squatters who pay while the owner is checked do not push the owner out", a
   expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
 });
 
+test("a seller who mends the cause of failed checks is listed after the next payment", async () => {
+  let now = 1_000_000;
+  const shop = await openHere({ now: () => now });
+  let isDeployed = false;
+  const { url } = await serve((_req, res) => {
+    res.writeHead(isDeployed ? 402 : 404).end(JSON.stringify(challengeOf(`${url}/sold`)));
+  });
+  const challenge = challengeOf(`${url}/sold`);
+  await settle(shop, {}, challenge);
+  for (let hours = 0; hours < 9; hours++) {
+    await shop.catalog.checkDue();
+    now += 3_600_000;
+  }
+  isDeployed = true;
+  await settle(shop, {}, challenge);
+  await shop.catalog.checkDue();
+  expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
+});
+
+test("a server that does not respond gets one request in a check", async () => {
+  const shop = await openHere();
+  const requests: (string | undefined)[] = [];
+  const { url } = await serve((req) => {
+    requests.push(req.url);
+    req.socket.destroy();
+  });
+  await shop.list({ url: `${url}/sold` });
+  await shop.catalog.checkDue();
+  expect(requests).toEqual(["/.well-known/x402"]);
+});
+
 describe("what no server confirms", () => {
   const tool = { info: { input: { type: "mcp", toolName: "add", inputSchema: {} } }, schema: {} };
   const squatter = { terms: { payTo: SQUATTER } };

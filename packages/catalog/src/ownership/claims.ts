@@ -36,7 +36,7 @@ export interface ClaimedEntry {
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** After a confirmation, another declaration is checked at the earliest after this time. */
+/** After a check, a payment leads to another one at the earliest after this time. */
 const CHANGE_MS = 10 * MINUTE_MS;
 /** After one failed check, after two, and so on. A server that was not reached is checked after a minute already. */
 const DELAYS_MS = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 6 * 60 * MINUTE_MS, DAY_MS];
@@ -88,13 +88,21 @@ export function claimEntry(
     const claim = { ...known, ...(known.failures === 0 ? {} : { question }), waiting: registration, dueMs };
     return { registered: LISTED, entry: { service, claims: [...others, claim] } };
   }
-  const claim: Claim = { dueMs: nowMs, failures: 0, ...known, ...inquiry, waiting: registration };
+  const dueMs = known === undefined ? nowMs : soonerDueOf(known, nowMs);
+  const claim: Claim = { failures: 0, ...known, ...inquiry, waiting: registration, dueMs };
   const waiting = { ...entry, claims: [...withoutOldest(others), claim] };
   const { failure } = claim;
   if (failure !== undefined && failure.kind !== "unreachable") return { registered: refuse(failure), entry: waiting };
   const unchecked = claimUnchecked(waiting, registration, { unverified, nowMs });
   if (unchecked.registered.kind === "listed") return unchecked;
   return { registered: failure === undefined ? { kind: "processing" } : refuse(failure), entry: waiting };
+}
+
+/** The seller may have mended the cause, so a payment brings the next check forward. */
+function soonerDueOf({ dueMs, failures, failure }: Claim, nowMs: number): number {
+  if (failure === undefined) return dueMs;
+  const checkedMs = dueMs - delayOf(failures, failure.kind);
+  return Math.min(dueMs, Math.max(nowMs, checkedMs + CHANGE_MS));
 }
 
 /** Makes room for one more claim that is not confirmed. Those that failed go first. */
@@ -178,6 +186,11 @@ function textOf(declared: Pick<Registration, "info">): string {
   return JSON.stringify(declared, (key, value) => (key === "pathParams" ? undefined : value));
 }
 
+/** How long a claim waits after a failed check. */
+function delayOf(failures: number, kind: string): number {
+  return DELAYS_MS[Math.min(kind === "unreachable" ? failures - 1 : failures, DELAYS_MS.length - 1)] ?? DAY_MS;
+}
+
 function fail(
   { service, claims }: ClaimedEntry,
   claim: Claim,
@@ -186,8 +199,7 @@ function fail(
   const { kind } = outcome;
   const { confirmedMs } = claim;
   const failures = claim.failures + 1;
-  const delay = DELAYS_MS[Math.min(kind === "unreachable" ? failures - 1 : failures, DELAYS_MS.length - 1)] ?? DAY_MS;
-  const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delay };
+  const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delayOf(failures, kind) };
   const isFading = confirmedMs !== undefined && kind !== "denied" && nowMs < confirmedMs + GONE_MS;
   const isForgotten = confirmedMs === undefined ? failures > MAX_FAILURES : !isFading;
   const isKept = isFading || (confirmedMs === undefined && kind === "unreachable");

@@ -71,7 +71,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
     const responses = new Map<string, Fetched>();
     let failure: Fetched | undefined;
     for (const [at, { question, terms }] of inquiries.entries()) {
-      if (question.type === "mcp" || isConfirmed(outcomes[at]) || isElsewhere(outcomes[at])) continue;
+      if (question.type === "mcp" || isFinal(outcomes[at])) continue;
       const { method, url } = question;
       const key = `${method} ${url}`;
       let response = responses.get(key) ?? failure;
@@ -79,7 +79,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
         const target = { method, url: new URL(url), status: 402, maxBytes: MAX_CHALLENGE };
         response = await fetchGuarded(target, network);
         responses.set(key, response);
-        // A server that does not respond in time gets no other request.
+        // A server that does not respond to one request gets no other.
         if (!response.ok) failure = response;
       }
       const outcome = response && judgeResource({ question, terms }, response, network);
@@ -110,6 +110,11 @@ function isConfirmed(outcome: Outcome | undefined): boolean {
   return outcome?.kind === "confirmed";
 }
 
+/** Whether no resource has to decide. A server that does not respond with its document gets no other request. */
+function isFinal(outcome: Outcome | undefined): boolean {
+  return isConfirmed(outcome) || isElsewhere(outcome) || outcome?.kind === "unreachable";
+}
+
 interface Documents {
   /** The document of a server that was fetched within a minute. */
   known(origin: string): Promise<Named> | undefined;
@@ -133,9 +138,13 @@ function createDocuments(network: Network, limits: OriginLimits, now: () => numb
         kept.delete(oldest);
       }
       const url = new URL("/.well-known/x402", origin);
-      const named = fetchGuarded({ method: "GET", url, status: 200, maxBytes: MAX_DOCUMENT }, network).then(
-        (fetched): Named => (fetched.ok ? readWellKnown(fetched.body ?? "", origin) : fetched.problem),
-      );
+      const target = { method: "GET", url, status: 200, maxBytes: MAX_DOCUMENT };
+      const named = fetchGuarded(target, network).then((fetched): Named => {
+        if (fetched.ok) return readWellKnown(fetched.body ?? "", origin);
+        // The next check tries again.
+        if (kept.get(origin)?.named === named) kept.delete(origin);
+        return fetched.problem;
+      });
       kept.set(origin, { untilMs: now() + DOCUMENT_MS, named });
       return named;
     },
@@ -145,10 +154,11 @@ function createDocuments(network: Network, limits: OriginLimits, now: () => numb
 /** What a document names, or why it could not be fetched. */
 type Named = readonly NamedRoute[] | string;
 
-function judgeDocument({ question, terms }: Inquiry, named: Named, rules: RegistrationRules): Outcome {
+/** `undefined` where the document leaves the decision to the resource. */
+function judgeDocument({ question, terms }: Inquiry, named: Named, rules: RegistrationRules): Outcome | undefined {
   if (typeof named === "string") return { kind: "unreachable", reason: `the server of the URL ${named}` };
   const silent = { kind: "unreachable", reason: "/.well-known/x402 of the server does not name the tool" } as const;
-  return judgeWellKnown(question, terms, named, rules) ?? silent;
+  return judgeWellKnown(question, terms, named, rules) ?? (question.type === "mcp" ? silent : undefined);
 }
 
 /** Statuses that say nothing about a resource. */
