@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { CatalogEntry } from "@farebox/bazaar/facilitator";
-import { createCatalog } from "@farebox/catalog";
+import { type CatalogStore, createCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import { ConfigError } from "@farebox/core";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -100,6 +100,23 @@ describe("a server that strangers name", () => {
     expect(counts.filter((count, seconds) => count > 10 + seconds)).toEqual([]);
     // The document, and each resource.
     expect(counts.at(-1)).toBe(41);
+  });
+
+  test("gets no more requests by many names", async () => {
+    let now = 1_000_000;
+    const shop = await openHere({ now: () => now, owners: { unverified: "hide", lookup: async () => ["127.0.0.1"] } });
+    let requests = 0;
+    const { url } = await serve((_req, res) => {
+      requests += 1;
+      res.writeHead(404).end();
+    });
+    const { port } = new URL(url);
+    await shop.list(...Array.from({ length: 60 }, (_, at) => claim(`http://h${at}.example.com:${port}/sold`)));
+    await shop.catalog.checkDue();
+    expect(requests).toBe(20);
+    now += 1_000;
+    await shop.catalog.checkDue();
+    expect(requests).toBe(30);
   });
 
   test("gets one request for many claims of one resource, and another only after a while", async () => {
@@ -231,6 +248,24 @@ describe("what no server confirms", () => {
     expect(await search("")).toEqual(["/sold/weather", "/weather"]);
     expect(await search("&verified=true")).toEqual(["/sold/weather"]);
     expect(await search("&verified=false")).toEqual(["/weather"]);
+  });
+
+  test("an entry that an older version wrote without saying whether it is verified is found behind the others", async () => {
+    const store = createSqliteCatalogStore();
+    const former: CatalogStore = {
+      ...store,
+      update: (key, decide) =>
+        store.update(key, (found) => {
+          const change = decide(found);
+          // The last two say whether it is verified, and its extension.
+          return typeof change === "object" ? { ...change, facets: change.facets.slice(0, -2) } : change;
+        }),
+    };
+    const offer = { url: "https://api.example.com/weather" };
+    await (await openHere({ store: former, owners: { checkOwners: false } })).list(offer);
+    const shop = await openHere({ store, owners: { unverified: "last" } });
+    const { json } = await shop.get("/discovery/search?query=weather");
+    expect(json["resources"]).toMatchObject([{ resource: offer.url }]);
   });
 
   test("payments to oneself do not raise a rank among unconfirmed services", async () => {

@@ -124,15 +124,10 @@ function fillIn(
   if (routeTemplate === undefined) return fixed;
   const params = Object.keys(pathParams);
   if (isListed({ template: routeTemplate, params })) return fillPath(routeTemplate, pathParams);
+  const requested = url?.split("?")[0]?.slice(url.indexOf("/", "https://".length)) ?? routeTemplate;
   // `/Plain/` belongs to the entry of `/plain`.
-  const isOtherSpelling = params.length === 0 && url !== undefined && pathOf(url) !== routeTemplate;
-  return isOtherSpelling && problemOfTemplate(routeTemplate) === undefined ? { ...fixed, routeTemplate } : fixed;
-}
-
-/** The path as it was requested. */
-function pathOf(url: string): string {
-  const query = url.indexOf("?");
-  return url.slice(url.indexOf("/", url.indexOf("//") + 2), query === -1 ? undefined : query);
+  if (params.length > 0 || requested === routeTemplate || problemOfTemplate(routeTemplate) !== undefined) return fixed;
+  return { ...fixed, routeTemplate };
 }
 
 /** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */
