@@ -1,9 +1,9 @@
 /**
  * The budget: what may still be spent, in a file that outlives the bridge.
  *
- * The file is a journal. Each line is one change of what was spent, such as `0.001` or `-0.0004`, with its time and cause. To spend
- * is to append a line, to flush it to the disk, and then to read the file up to that line: if the sum is within the limit, the
- * payment may be sent. Appended lines have one order for all processes. So of two bridges that spend at once the first stays
+ * The file is a journal. Each line is one change of what was spent, such as `$0.001`, with its time and cause. To spend is to append
+ * a line, to flush it to the disk, and then to read the file up to that line: if the sum is within the limit, the payment may be
+ * sent, and the line stays for good. If it is not, another line such as `-$0.001` takes it back, and nothing is sent. Appended lines have one order for all processes. So of two bridges that spend at once the first stays
  * within the limit and the second does not, without a lock that a killed bridge could leave behind.
  *
  * @module
@@ -79,14 +79,9 @@ export class Budget {
   spend(amount: Dollars, what: string): void {
     const spent = guard(this.file, () => this.#append(amount, what));
     if (spent <= this.total) return;
-    this.giveBack(amount, `too much: ${what}`);
+    guard(this.file, () => this.#append(-amount, `too much: ${what}`));
     const left = spent - amount < this.total ? this.total - spent + amount : 0n;
     throw new BudgetError(`${formatDollars(amount)} is more than what is left of MAX_TOTAL: ${formatDollars(left)}`);
-  }
-
-  /** Gives back what was certainly not charged. */
-  giveBack(amount: Dollars, what: string): void {
-    if (amount > 0n) guard(this.file, () => this.#append(-amount, what));
   }
 
   /** Appends a line, and returns what was spent up to it. */

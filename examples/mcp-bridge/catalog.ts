@@ -4,16 +4,19 @@
  * @module
  */
 import { type CatalogEntry, createDiscoveryClient, DiscoveryError } from "@farebox/bazaar";
+import { isPublicHost } from "@farebox/bazaar/facilitator";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/sdk/types.js";
 import {
   ArgumentError,
   type Declaration,
   type EndpointPlace,
+  hasParamTwice,
   inputSchemaOf,
   isLocalHost,
   METHODS,
   quote,
   readDeclaration,
+  templateIn,
   toRequest,
 } from "./endpoint.js";
 import { explain } from "./http.js";
@@ -79,7 +82,7 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
       return { content: [{ type: "text", text }] };
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
-      const reason = error.problem === "unreachable" ? explain(error.cause).reason : error.message;
+      const reason = error.problem === "unreachable" ? explain(error.cause) : error.message;
       return fail(`could not search ${catalog.href}: ${reason}`);
     }
   };
@@ -95,7 +98,7 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
         price: describePrice(accepts as readonly Offer[]),
         ...(entry.verified === undefined ? {} : { isOwnerConfirmed: entry.verified }),
       };
-      const place = placeOf(entry, method, mayBeLocal);
+      const place = placeOf(entry, { method, extensions, mayBeLocal });
       if (typeof place === "string") return { ...about, callable: false, reason: place };
       remember({ resource: entry.resource, method, place, declared });
       const args = inputSchemaOf(place, declared);
@@ -121,7 +124,7 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
       throw new ArgumentError(`method must be one of ${services.map((one) => one.method).join(", ")}`);
     }
     const request = toRequest(service.place, service.declared, args);
-    const result: CallToolResult = toResult(await buyer.buy(request, false, signal));
+    const result: CallToolResult = toResult(await buyer.buy(request, signal));
     return { ...result, content: [{ type: "text" as const, text: STRANGERS }, ...result.content] };
   };
 
@@ -131,26 +134,24 @@ export function createCatalogTools(catalog: URL, buyer: Buyer): readonly BridgeT
   ];
 }
 
-/** Names of a machine or of a network at home. */
-const LOCAL_NAME = /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$|^[\d.]+$|^\[/;
-
 /** Where a service is, or why it is not called. */
 function placeOf(
   { type, resource, routeTemplate }: CatalogEntry,
-  method: string,
-  mayBeLocal: boolean,
+  { method, extensions, mayBeLocal }: { method: string; extensions: unknown; mayBeLocal: boolean },
 ): EndpointPlace | string {
   if (type === "mcp") return "it is a tool of an MCP server: add that server to the MCP client";
   if (!METHODS.includes(method)) return `the method ${quote(method)} is unknown`;
   if (!URL.canParse(resource)) return "its resource is not a URL";
   const { protocol, origin, hostname, pathname, search, username, password } = new URL(resource);
-  const isLocal = LOCAL_NAME.test(hostname.replace(/\.$/, ""));
-  if (!mayBeLocal && (protocol !== "https:" || isLocal)) return "only public https URLs are called";
+  if (!mayBeLocal && (protocol !== "https:" || !isPublicHost(hostname))) return "only public https URLs are called";
   if (protocol !== "https:" && protocol !== "http:") return "only http and https URLs are called";
   if (username + password + search !== "") return "its URL has a query or credentials";
-  if (routeTemplate === undefined) return { method, origin, template: pathname, isLiteral: true };
-  if (!URL.canParse(routeTemplate, origin)) return "its routeTemplate is not a path";
-  const url = new URL(routeTemplate, origin);
+  const isPublicOnly = !mayBeLocal;
+  const template = routeTemplate ?? templateIn(extensions, pathname);
+  if (template === undefined) return { method, origin, template: pathname, isLiteral: true, isPublicOnly };
+  if (!URL.canParse(template, origin)) return "its routeTemplate is not a path";
+  const url = new URL(template, origin);
   if (url.origin !== origin || url.search + url.hash !== "") return "its routeTemplate is not a path";
-  return { method, origin, template: url.pathname };
+  const place = { method, origin, template: url.pathname, isPublicOnly };
+  return hasParamTwice(place) ? "its routeTemplate has a parameter twice" : place;
 }

@@ -70,14 +70,15 @@ try {
   });
   assert.equal(await evm.balanceOf(evmPayer), 9_000n);
 
-  // Of an `upto` price it pays what was used. Before that, a person must let Permit2 move the token; the result says so.
+  // Of an `upto` price it pays what was used, and the maximum of each signed payment counts. A person must first let Permit2 move
+  // the token; the result says so.
   const words = { RESOURCE_SERVER_URL, ENDPOINT_PATH: "/words", BUDGET_FILE: join(folder, "words"), MAX_TOTAL: "0.01" };
   await withBridge({ EVM_PRIVATE_KEY: evmKey, ...words }, async (client) => {
     assert.match(JSON.stringify(await call(client, "get_words", {})), /must first call approve\(0x0{10}22D473/);
     await evm.fund(evmPayer, { eth: 10n ** 18n });
     await evm.approvePermit2(evmPayer);
     const { content } = await call(client, "get_words", {});
-    assert.deepEqual(content.at(-1), { type: "text", text: "Budget: $0.008 left of $0.01." });
+    assert.deepEqual(content.at(-1), { type: "text", text: "Budget: $0 left of $0.01." });
   });
   assert.equal(await evm.balanceOf(evmPayer), 7_000n);
 

@@ -22,6 +22,8 @@ export interface EndpointPlace {
   readonly template: string;
   /** The template is a path without parameters, whatever it looks like. */
   readonly isLiteral?: boolean;
+  /** A host with a private address is refused, after DNS. */
+  readonly isPublicOnly?: boolean;
 }
 
 /** A seller's words about an endpoint. */
@@ -43,6 +45,7 @@ export interface EndpointRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  readonly isPublicOnly?: boolean;
 }
 
 /** Arguments that make no request. Nothing was sent. */
@@ -63,10 +66,7 @@ export function readPlaces(base: URL, text: string): readonly EndpointPlace[] {
   });
   const isEachOnce = new Set(places.map(({ method, template }) => `${method} ${template}`)).size === places.length;
   if (!isEachOnce || places.length > 50) throw new RangeError("not such a list");
-  for (const { template } of places) {
-    const names = paramsOf({ template });
-    if (new Set(names).size < names.length) throw new RangeError("a parameter twice");
-  }
+  if (places.some(hasParamTwice)) throw new RangeError("a parameter twice");
   return places;
 }
 
@@ -82,6 +82,20 @@ function paramsOf({ template, isLiteral = false }: Pick<EndpointPlace, "template
   let stars = 0;
   if (isLiteral) return [];
   return (template.match(PARAM) ?? []).map((param) => (param === "*" ? `var${++stars}` : param.slice(1)));
+}
+
+/** One argument cannot be the value of two parameters. */
+export function hasParamTwice(place: EndpointPlace): boolean {
+  const names = paramsOf(place);
+  return new Set(names).size < names.length;
+}
+
+/** The template of a catalog's entry: of its declaration, or of a resource that looks like one. */
+export function templateIn(extensions: unknown, path: string): string | undefined {
+  const declared = fieldOf(fieldOf(extensions, "bazaar"), "routeTemplate");
+  if (typeof declared === "string") return declared;
+  const written = path.replaceAll(/%7B(\w{1,100})%7D/gi, ":$1");
+  return /\/(?::\w|\*)/.test(written) ? written : undefined;
 }
 
 /** Whether a URL is that of an endpoint, whatever the parameters are called. */
@@ -132,10 +146,10 @@ export function declarationOf({ resource, extensions }: PaymentRequired): Declar
   return readDeclaration(fieldOf(resource, "description"), extensions);
 }
 
-/** A stranger's text as one line in quotation marks: it cannot look like text of the bridge. */
+/** A stranger's text as one line in quotation marks, without invisible letters: it cannot look like text of the bridge. */
 export function quote(text: unknown): string {
   const line = JSON.stringify(String(text).slice(0, MAX_TEXT));
-  return line.replaceAll(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, "?");
+  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 }
 
 /** JSON Schema of a tool's arguments. */
@@ -188,12 +202,12 @@ export function toRequest(place: EndpointPlace, declared: Declaration, args: Cal
       if (item !== undefined && item !== null) url.searchParams.append(name, toText(item));
     }
   }
-  const { method } = place;
+  const { method, isPublicOnly = false } = place;
   const { body } = args;
   if (hasBody && declared.body !== undefined && body === undefined) throw new ArgumentError("body is missing");
-  if (body === undefined) return { method, url, headers: {} };
+  if (body === undefined) return { method, url, headers: {}, isPublicOnly };
   if (isJsonObject(declared.body)) checkRequired("body", declared.body, body);
-  return { method, url, ...writeBody(body, declared.bodyType) };
+  return { method, url, isPublicOnly, ...writeBody(body, declared.bodyType) };
 }
 
 /** A value for each parameter, for a request that only learns the price. */
@@ -209,16 +223,22 @@ function fillPath(place: EndpointPlace, values: JsonObject): string {
   const stranger = Object.keys(values).find((name) => !names.includes(name));
   if (stranger !== undefined) throw new ArgumentError(`pathParams: ${quote(stranger)} is not in ${template}`);
   let at = 0;
-  return template.replaceAll(PARAM, () => encodeParam(names[at++] ?? "", values));
+  return template.replaceAll(PARAM, (param) => {
+    const name = names[at++] ?? "";
+    const value = fieldOf(values, name);
+    if (value === undefined || value === null) throw new ArgumentError(`pathParams: ${name} is missing`);
+    // A wildcard takes several segments. In catalogs it is `:var1`.
+    const isWildcard = /^(?:\*|:var\d)/.test(param);
+    const segments = isWildcard ? toText(value).split("/") : [toText(value)];
+    if (segments.every(isSegment)) return segments.map(encodeURIComponent).join("/");
+    throw new ArgumentError(
+      `pathParams: ${name} must be text that is not empty and has no ${isWildcard ? "//" : "slash"}`,
+    );
+  });
 }
 
-function encodeParam(name: string, values: JsonObject): string {
-  const value = fieldOf(values, name);
-  if (value === undefined || value === null) throw new ArgumentError(`pathParams: ${name} is missing`);
-  const text = toText(value);
-  const isSegment = text !== "" && text !== "." && text !== ".." && !/[/\\]|\p{Surrogate}/u.test(text);
-  if (!isSegment) throw new ArgumentError(`pathParams: ${name} must be text that is not empty and has no slash`);
-  return encodeURIComponent(text);
+function isSegment(text: string): boolean {
+  return text !== "" && text !== "." && text !== ".." && !/[/\\]|\p{Surrogate}/u.test(text);
 }
 
 function toText(value: unknown): string {

@@ -14,9 +14,9 @@ import {
 } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
-import { type Budget, BudgetError, type Dollars, formatDollars } from "./budget.js";
+import { type Budget, type BudgetError, type Dollars, formatDollars } from "./budget.js";
 import { type EndpointRequest, quote } from "./endpoint.js";
-import { NoReplyError, type Reply, send } from "./http.js";
+import { type NoReplyError, type Reply, send } from "./http.js";
 import type { Settings } from "./settings.js";
 
 /** One way to pay, as a 402 or a catalog offers it. */
@@ -63,12 +63,12 @@ export class Buyer {
   }
 
   /**
-   * Sends a request, and pays if that is asked for. A trusted seller is believed when it says that it took less than was signed
-   * for, or nothing. Another could say so and take the money later: a signature cannot be called back.
+   * Sends a request, and pays if that is asked for. A signature cannot be called back, and a seller can lie about what it took. So
+   * the maximum of each payment that is sent counts as spent for good. An error of the connection does not prove that it was not.
    *
    * @throws PurchaseError
    */
-  async buy(request: EndpointRequest, isTrusted: boolean, cancelled: AbortSignal): Promise<Bought> {
+  async buy(request: EndpointRequest, cancelled: AbortSignal): Promise<Bought> {
     const signal = AbortSignal.any([cancelled, AbortSignal.timeout(this.timeoutMs)]);
     const reply = await send(request, {}, signal).catch((error: NoReplyError) => {
       throw new PurchaseError(`${error.message}. Nothing was paid.`);
@@ -81,32 +81,17 @@ export class Buyer {
     const offer = this.#choose(challenge.accepts, request.url);
     const header = await this.#sign(challenge, offer, signal);
     if (signal.aborted) throw new PurchaseError(`${request.url.href}: the call has ended. Nothing was paid.`);
-    const most = dollarsOf(offer)!;
-    const label = `${request.method} ${request.url.href}`;
     try {
-      this.#budget.spend(most, label);
+      this.#budget.spend(dollarsOf(offer)!, `${request.method} ${request.url.href}`);
     } catch (error) {
       throw new PurchaseError(`${(error as BudgetError).message}. Nothing was paid.`);
     }
     const paid = await sendPaid(request, header, signal).catch((error: NoReplyError) => {
-      if (!error.isUnsent) throw new PurchaseError(`${error.message}. ${unknownOutcome(most)}`);
-      this.#giveBack(most, label);
-      throw new PurchaseError(`${error.message}. The payment was not sent.`);
+      throw new PurchaseError(`${error.message}. ${describeOutcome(offer, undefined)}`);
     });
     const receipt = readReceipt(paid);
-    const taken = takenOf(paid, receipt, offer);
-    if (isTrusted && taken !== undefined) this.#giveBack(most - taken, label);
-    const note = describeOutcome({ offer, most, taken, isTrusted, receipt }) + this.#permit2Hint(paid, offer);
+    const note = describeOutcome(offer, receipt) + this.#permit2Hint(paid, offer);
     return { reply: paid, ...(receipt === undefined ? {} : { receipt }), challenge, note };
-  }
-
-  /** The response is delivered even if the file cannot be written any more: then more counts as spent than was. */
-  #giveBack(amount: Dollars, label: string): void {
-    try {
-      this.#budget.giveBack(amount, label);
-    } catch (error) {
-      if (!(error instanceof BudgetError)) throw error;
-    }
   }
 
   /** The first offer within all limits. @throws PurchaseError with the reason against each */
@@ -124,7 +109,7 @@ export class Buyer {
 
   #problemOf(offer: PaymentRequirements, left: Dollars): string | undefined {
     const { evm, svm, allowedPayees, maxPerCall } = this.#settings;
-    const { scheme, network, payTo } = offer;
+    const { scheme, network, payTo, maxTimeoutSeconds } = offer;
     const isEvm = network.startsWith("eip155:");
     const schemes = isEvm ? ["exact", "upto"] : ["exact"];
     if (!schemes.includes(scheme)) return `the scheme ${quote(scheme)} on ${nameOfNetwork(network)} is unknown`;
@@ -133,6 +118,9 @@ export class Buyer {
     if ((isEvm ? evm : svm) === undefined) return `there is no key for ${nameOfNetwork(network)}`;
     const dollars = dollarsOf(offer);
     if (dollars === undefined) return `${describeOffer(offer)}: its value in dollars is unknown`;
+    if (maxTimeoutSeconds > MAX_LIFE_SECONDS) {
+      return `${describeOffer(offer)}: it could be charged for ${maxTimeoutSeconds} seconds, which is more than ${MAX_LIFE_SECONDS}`;
+    }
     const payee = isEvm ? payTo.toLowerCase() : payTo;
     if (allowedPayees?.has(payee) === false) return `the payee ${quote(payTo)} is not in ALLOWED_PAYEES`;
     if (dollars > maxPerCall) return `${describeOffer(offer)} is more than MAX_PER_CALL (${formatDollars(maxPerCall)})`;
@@ -146,7 +134,8 @@ export class Buyer {
       const signing = this.#wallet.createPaymentPayload({ ...challenge, accepts: [offer] } as never);
       return encodePaymentSignatureHeader(await orAborted(signing, signal));
     } catch (error) {
-      const reason = this.#settings.redact((error as Error).message.slice(0, 300));
+      // It may hold text of the seller.
+      const reason = quote(this.#settings.redact((error as Error).message));
       throw new PurchaseError(`${describeOffer(offer)} could not be signed for: ${reason}. Nothing was paid.`);
     }
   }
@@ -183,6 +172,8 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 /** The contract is at this address on all chains. */
 const PERMIT2_ADDRESS = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
+/** How long a signed payment may be charged. */
+const MAX_LIFE_SECONDS = 600;
 const MAX_REPEATS = 3;
 const MAX_WAIT_SECONDS = 10;
 
@@ -194,11 +185,7 @@ async function sendPaid(request: EndpointRequest, payment: string, signal: Abort
   let token: string | null = null;
   for (let repeats = 0; ; repeats++) {
     const proof = token === null ? {} : { "PAYMENT-RETRY-TOKEN": token };
-    const isFirst = repeats === 0;
-    const reply: Reply = await send(request, { "PAYMENT-SIGNATURE": payment, ...proof }, signal).catch((error) => {
-      // The seller has the payment already.
-      throw isFirst ? error : new NoReplyError(error.message, false);
-    });
+    const reply = await send(request, { "PAYMENT-SIGNATURE": payment, ...proof }, signal);
     const seconds = Number(reply.headers.get("Retry-After") ?? Number.NaN);
     const isPending = [409, 429, 503].includes(reply.status) && seconds >= 0;
     if (!isPending || repeats === MAX_REPEATS) return reply;
@@ -256,42 +243,18 @@ function attempt(act: () => unknown): unknown {
   }
 }
 
-/** The amount that the seller says it took; `undefined` when it does not say. */
-function takenOf({ status, text }: Reply, receipt: SettlementResponse | undefined, offer: Offer): Dollars | undefined {
-  const most = dollarsOf(offer)!;
-  if (receipt?.success === true) {
-    const said = offer.scheme === "upto" ? receipt.amount : undefined;
-    const taken = typeof said === "string" && /^\d{1,78}$/.test(said) ? dollarsOf({ ...offer, amount: said })! : most;
-    const isWithin = taken <= most;
-    return isWithin ? taken : most;
+/** What the payment did to the budget. The seller's receipt is told, but changes nothing. */
+function describeOutcome(offer: Offer, receipt: SettlementResponse | undefined): string {
+  const most = formatDollars(dollarsOf(offer)!);
+  if (receipt?.success !== true) {
+    return `The payment was signed and can still be charged: ${most} counts as spent. Do not repeat the call without asking the user.`;
   }
-  const body = attempt(() => JSON.parse(text));
-  const { error, message } = isJsonObject(body) ? body : {};
-  const wasUsed = String(error).startsWith("payment_already_used");
-  const isRefused = (status === 402 || status === 412) && !wasUsed;
-  const saysNo = status >= 400 && String(message).includes("You were not charged");
-  return receipt?.success === false || isRefused || saysNo ? 0n : undefined;
-}
-
-function describeOutcome(outcome: {
-  readonly offer: Offer;
-  readonly most: Dollars;
-  readonly taken: Dollars | undefined;
-  readonly isTrusted: boolean;
-  readonly receipt: SettlementResponse | undefined;
-}): string {
-  const { offer, most, taken, isTrusted, receipt } = outcome;
-  if (taken === undefined) return unknownOutcome(most);
-  if (!isTrusted && taken < most) {
-    return `The service says that it took ${formatDollars(taken)}; that cannot be checked, so ${formatDollars(most)} counts as spent.`;
-  }
-  if (receipt?.success !== true) return "Nothing was charged, the seller says.";
+  const { amount = "" } = receipt;
+  const isLess = offer.scheme === "upto" && /^\d{1,78}$/.test(amount) && BigInt(amount) < BigInt(offer.amount);
+  const taken = isLess ? formatDollars(dollarsOf({ ...offer, amount })!) : most;
   const transaction = receipt.transaction ? `, transaction ${quote(receipt.transaction)}` : "";
-  return `Paid ${formatDollars(taken)} ${stablecoinOf(offer)?.symbol} on ${nameOfNetwork(offer.network)}${transaction}.`;
-}
-
-function unknownOutcome(most: Dollars): string {
-  return `Whether the payment was charged is unknown: ${formatDollars(most)} counts as spent. Do not repeat the call without asking the user.`;
+  const paid = `Paid ${taken} ${stablecoinOf(offer)?.symbol} on ${nameOfNetwork(offer.network)}${transaction}.`;
+  return isLess ? `${paid} That is the seller's word: the maximum, ${most}, counts as spent.` : paid;
 }
 
 function nameOfNetwork(network: string): string {

@@ -48,7 +48,7 @@ function createBridge(settings: Settings, budget: Budget, buyer: Buyer): Server 
       annotations: ANNOTATIONS,
       ...(await tool.describe()),
     }));
-    return { tools: await Promise.all(list) };
+    return JSON.parse(settings.redact(JSON.stringify({ tools: await Promise.all(list) })));
   });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const tool = tools.get(params.name);

@@ -24,7 +24,7 @@ export interface Settings {
   readonly allowedPayees: ReadonlySet<string> | undefined;
   readonly budgetFile: string;
   readonly timeoutSeconds: number;
-  /** Replaces the keys, and the URL of a node, which may hold one. */
+  /** Replaces the keys, in any letter case, and the URL of a node, which may hold one. */
   redact(text: string): string;
 }
 
@@ -86,7 +86,8 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const evmKey = env["EVM_PRIVATE_KEY"] ?? "";
   // The URL of a node may hold a key, unless it is an origin alone.
   const nodes = svmRpcUrl === undefined || svmRpcUrl === `${new URL(svmRpcUrl).origin}/` ? [] : [svmRpcUrl];
-  const secrets = [evmKey, evmKey.slice(2), env["SVM_PRIVATE_KEY"], ...nodes].filter(Boolean);
+  const texts = [evmKey, evmKey.slice(2), env["SVM_PRIVATE_KEY"] ?? "", ...nodes].filter((text) => text !== "");
+  const secrets = new RegExp(texts.map((text) => text.replaceAll(/[^\w]/g, "\\$&")).join("|"), "gi");
   return {
     endpoints: endpoints ?? [],
     ...{ catalog, evm, svm, svmRpcUrl, allowedPayees },
@@ -94,7 +95,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     maxTotal: maxTotal!,
     budgetFile: budgetFile!,
     timeoutSeconds: timeoutSeconds!,
-    redact: (text) => secrets.reduce<string>((clean, secret) => clean.replaceAll(secret!, "…"), text),
+    redact: (text) => text.replaceAll(secrets, "…"),
   };
 }
 

@@ -101,7 +101,7 @@ export function createEndpointTool(
     async call(args, signal) {
       // A call must know what the declaration requires. A client need not have listed the tools.
       if (reason === undefined) await learn();
-      const bought = await buyer.buy(toRequest(place, known?.declared ?? {}, args), true, signal);
+      const bought = await buyer.buy(toRequest(place, known?.declared ?? {}, args), signal);
       if (known === undefined && bought.challenge !== undefined) {
         known = { declared: declarationOf(bought.challenge), price: describePrice(bought.challenge.accepts) };
         await changed();

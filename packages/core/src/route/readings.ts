@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { fold } from "./path-form.js";
+import { encodeCharacters, fold } from "./path-form.js";
 
 /** Two proxies in a row decode twice. More does not occur in practice. */
 const MAX_DECODINGS = 2;
@@ -22,7 +22,7 @@ export function otherReadings(path: string): readonly string[] {
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
     // NUL ends a string in C.
-    const read = decoded.replaceAll("\\", "/").split("\0", 1).join();
+    const read = encodeCharacters(decoded.replaceAll("\\", "/").split("\0", 1).join());
     // What stands before the first slash may become a part of the host.
     readings.add(resolveDots(read)).add(resolveDots(read.slice(Math.max(read.indexOf("/"), 0))));
     decoded = decodeOnce(decoded);
@@ -31,7 +31,7 @@ export function otherReadings(path: string): readonly string[] {
   return [...readings];
 }
 
-/** Decodes ASCII only. Other characters affect neither segments nor the names of routes. */
+/** Decodes ASCII only. Keys have other characters encoded, as clients send them: see {@link encodeCharacters}. */
 function decodeOnce(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

@@ -38,8 +38,7 @@ describe("parseRouteKey", () => {
     ["/é", "/%C3%A9"],
     ["/caf%C3%A9", "/caf%C3%A9"],
     ["/files/日本/:größe", "/files/%E6%97%A5%E6%9C%AC/:größe"],
-    ['/:"a<b"/a<b', '/:"a<b"/a%3Cb'],
-    ["/*rest^", "/*rest%5E"],
+    ['/:"é"/a<b^é', '/:"é"/a<b^%C3%A9'],
     ["/\ud800", "/%EF%BF%BD"],
   ])("reads %j as clients send it", (written, sent) => {
     expect(parseRouteKey(`GET ${written}`)).toEqual({ ok: true, method: "GET", path: sent });
@@ -83,7 +82,7 @@ describe("parseRouteKey", () => {
       fc.property(keys, (key) => {
         const parsed = parseRouteKey(key);
         if (!parsed.ok) expect(parsed.expected).not.toBe("");
-        else if (!/[^\x20-\x7e]|["<>^`]/.test(key))
+        else if (!/[^\x20-\x7e]/.test(key))
           expect(parsed.method === undefined ? parsed.path : `${parsed.method} ${parsed.path}`).toBe(key);
       }),
     );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { encodeCharacters } from "./path-form.js";
 
 /** The methods that a key may name. A key for GET covers HEAD, too, because Express serves HEAD through GET. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -30,11 +31,11 @@ export function parseRouteKey(key: string): ParsedRouteKey {
   return { ok: true, method, path: path.replaceAll(NAME_OR_UNSENT, encodeUnsent) };
 }
 
-/** Names of parameters and wildcards, which are never sent; and characters that clients encode. */
-const NAME_OR_UNSENT = /[:*](?:"[^"]{1,200}"|[\p{ID_Start}$_][\p{ID_Continue}$]*)|[^\x21-\x7e]|["<>^`]/gu;
+/** Names of parameters and wildcards, which are never sent; and characters that clients always encode. */
+const NAME_OR_UNSENT = /[:*](?:"[^"]{1,200}"|[\p{ID_Start}$_][\p{ID_Continue}$]*)|[^\x21-\x7e]/gu;
 
 function encodeUnsent(text: string): string {
-  return /^[:*]/.test(text) ? text : encodeURIComponent(text.replace(/\p{Surrogate}/u, "\ufffd"));
+  return /^[:*]/.test(text) ? text : encodeCharacters(text);
 }
 
 /** Whether a key covers requests of a method. */
