@@ -124,8 +124,8 @@ function fillIn(
   if (routeTemplate === undefined) return fixed;
   const params = Object.keys(pathParams);
   if (isListed({ template: routeTemplate, params })) return fillPath(routeTemplate, pathParams);
-  const requested = url?.split("?")[0]?.slice(url.indexOf("/", "https://".length)) ?? routeTemplate;
-  // `/Plain/` belongs to the entry of `/plain`.
+  const requested = url?.split("?")[0]?.slice(url.indexOf("/", 8)) ?? routeTemplate;
+  // The path begins behind `https://`. `/Plain/` belongs to the entry of `/plain`.
   if (params.length > 0 || requested === routeTemplate || problemOfTemplate(routeTemplate) !== undefined) return fixed;
   return { ...fixed, routeTemplate };
 }

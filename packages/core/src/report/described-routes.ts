@@ -10,7 +10,6 @@ import type { ServiceInfo } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { Extensions } from "../protocol/documents.js";
-import type { JsonObject } from "../protocol/json.js";
 import { compileRegistered } from "../route/path.js";
 import { templatesOf } from "../route/path-form.js";
 import { METHODS } from "../route/route-key.js";
@@ -30,10 +29,8 @@ export interface DescribedOffer {
   readonly amount: string | undefined;
   readonly asset: string | undefined;
   readonly payTo: string | undefined;
-  /** `undefined` if the request decides. */
-  readonly maxTimeoutSeconds: number | undefined;
-  /** What the scheme needs, such as the token's name; `undefined` if the request decides. */
-  readonly extra: JsonObject | undefined;
+  /** As in a challenge; absent if the request decides. */
+  readonly full?: Offer["requirements"];
   /** Whether a lower amount may be charged. */
   readonly isMaximum: boolean;
 }
@@ -116,15 +113,14 @@ function describeOffers({ offers, dynamic }: PricedRoute): readonly DescribedOff
 }
 
 function describeOffer({ scheme: { allowsLess = false }, asset, amount, requirements }: Offer): DescribedOffer {
-  const { scheme, network, payTo, maxTimeoutSeconds, extra } = requirements;
+  const { scheme, network, payTo } = requirements;
   const price = asset.decimals === undefined ? undefined : formatAmount(amount, asset.decimals);
-  const terms = { amount: amount.toString(), asset: asset.id, symbol: asset.symbol, payTo, maxTimeoutSeconds, extra };
-  return { scheme, network, price, ...terms, isMaximum: allowsLess };
+  const terms = { amount: amount.toString(), asset: asset.id, symbol: asset.symbol, payTo };
+  return { scheme, network, price, ...terms, isMaximum: allowsLess, full: requirements };
 }
 
 function describeDynamic({ scheme, network, payTo }: DynamicTerms): DescribedOffer {
-  const amount = { price: undefined, symbol: undefined, amount: undefined, asset: undefined };
-  const unknown = { ...amount, maxTimeoutSeconds: undefined, extra: undefined };
+  const unknown = { price: undefined, symbol: undefined, amount: undefined, asset: undefined };
   const known = typeof payTo === "string" ? payTo : undefined;
   return { scheme: scheme.scheme, network, ...unknown, payTo: known, isMaximum: scheme.allowsLess ?? false };
 }
