@@ -26,7 +26,7 @@ import { play } from "./play.js";
 import { openStage, type Stage } from "./stage.js";
 
 /** In one draw, for each version of Express. */
-const SEQUENCES = 40;
+const SEQUENCES = 24;
 
 const draws = readDraws("payments with faults, in sequences");
 
