@@ -155,9 +155,11 @@ describe("an entry belongs to the server of its URL", () => {
   test.each([false, true])("a route with a wildcard is confirmed (document: %s)", async (hasDocument) => {
     const shop = await openHere();
     const { url } = await openSeller(shop, PAYEE, { hasDocument });
-    await pay(shop, `${url}/files/a%20b/c`);
+    await pay(shop, `${url}/files/a%20b/c`, { amount: "1" });
     await shop.catalog.checkDue();
-    expect(await entriesOf(shop)).toMatchObject([{ routeTemplate: "/files/:path", verified: true }]);
+    expect(await entriesOf(shop)).toMatchObject([
+      { routeTemplate: "/files/:path", verified: true, accepts: [{ amount: "1000" }] },
+    ]);
   });
 
   test("an entry follows the server's price, without a payment", async () => {
