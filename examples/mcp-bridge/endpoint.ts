@@ -141,9 +141,15 @@ function liftReferences(schema: JsonObject): JsonObject {
   }
 }
 
+/** A challenge, and what it declares. */
+export interface Challenge extends PaymentRequired {
+  /** The extensions in the body: a header leaves out long declarations. They are not sent back. */
+  readonly declared: unknown;
+}
+
 /** Reads the declaration of a challenge. */
-export function declarationOf({ resource, extensions }: PaymentRequired): Declaration {
-  return readDeclaration(fieldOf(resource, "description"), extensions);
+export function declarationOf({ resource, declared }: Challenge): Declaration {
+  return readDeclaration(fieldOf(resource, "description"), declared);
 }
 
 /** A stranger's text as one line in quotation marks, without invisible letters: it cannot look like text of the bridge. */

@@ -15,7 +15,7 @@ import {
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { type Budget, type BudgetError, type Dollars, formatDollars } from "./budget.js";
-import { type EndpointRequest, quote } from "./endpoint.js";
+import { type Challenge, type EndpointRequest, quote } from "./endpoint.js";
 import { type NoReplyError, type Reply, send } from "./http.js";
 import type { Settings } from "./settings.js";
 
@@ -27,7 +27,7 @@ export interface Bought {
   readonly reply: Reply;
   readonly receipt?: SettlementResponse;
   /** The challenge that was paid. */
-  readonly challenge?: PaymentRequired;
+  readonly challenge?: Challenge;
   readonly note: string;
 }
 
@@ -209,12 +209,14 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Reads the challenge of a 402 from the header, or from the body; `undefined` when there is none of version 2. */
-export function readChallenge({ headers, text }: Reply): PaymentRequired | undefined {
+export function readChallenge({ headers, text }: Reply): Challenge | undefined {
   const header = headers.get("PAYMENT-REQUIRED");
   const inHeader = header === null ? undefined : attempt(() => decodePaymentRequiredHeader(header));
-  const found = inHeader ?? attempt(() => JSON.parse(text));
+  const inBody = attempt(() => JSON.parse(text));
+  const found = inHeader ?? inBody;
   if (!isJsonObject(found) || found["x402Version"] !== 2 || !Array.isArray(found["accepts"])) return undefined;
-  return { ...found, accepts: found["accepts"].filter(isOffer) } as unknown as PaymentRequired;
+  const declared = (isJsonObject(inBody) ? inBody["extensions"] : undefined) ?? found["extensions"];
+  return { ...found, accepts: found["accepts"].filter(isOffer), declared } as unknown as Challenge;
 }
 
 function isOffer(value: unknown): value is PaymentRequirements {

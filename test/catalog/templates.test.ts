@@ -6,24 +6,40 @@
  */
 import { type ReadRegistration, readRegistration } from "@farebox/bazaar/facilitator";
 import type { JsonObject } from "@farebox/core";
+import { createPayments, type PaymentsOptions, type RoutesConfig } from "@farebox/express";
+import { createTestFacilitator } from "@farebox/testing";
 import express from "express";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { readDraws } from "../draws.js";
 import { openShop, PRICED, type Shop } from "../express/shop.js";
 
 const DECLARED = { ...PRICED, extensions: { bazaar: { outputSchema: { type: "object" } } } } as const;
 const LOCAL = { allowLocal: true };
 
-function openKeys(keys: readonly string[], publicUrl?: string): Promise<Shop> {
+const NOT_LISTABLE = "FAREBOX_TEMPLATE_NOT_LISTABLE";
+
+function routesOf(keys: readonly string[]): RoutesConfig {
+  return Object.fromEntries(keys.map((key) => [key as `/${string}`, DECLARED]));
+}
+
+function openKeys(keys: readonly string[], options: Partial<PaymentsOptions> = {}): Promise<Shop> {
   return openShop(express, {
-    routes: Object.fromEntries(keys.map((key) => [key as `/${string}`, DECLARED])),
-    options: { strict: false, ...(publicUrl === undefined ? {} : { publicUrl }) },
+    routes: routesOf(keys),
+    options: { strict: false, ...options },
     build(app, payments) {
       app.use(payments);
       app.use((_req, res) => void res.json({}));
     },
   });
+}
+
+/** Codes of the findings about keys. */
+function findingsOf(keys: readonly string[], options: Partial<PaymentsOptions>): readonly string[] {
+  const payments = createPayments({ facilitator: createTestFacilitator(), ...options });
+  onTestFinished(() => payments.close());
+  payments.routes(routesOf(keys));
+  return payments.report().findings.map(({ code }) => code);
 }
 
 /** What a facilitator reads of a payment for this challenge. */
@@ -52,20 +68,50 @@ describe("a path that was paid for", () => {
     });
   });
 
-  test("a template has the path of the seller's public URL", async () => {
-    const shop = await openKeys(["/users/:id", "/"], "https://api.example.com/v1");
+  test.each(["/v1", "/a%20b", "/%C3%A9+;:x"])("a template has the path %s of the seller's public URL", async (path) => {
+    const publicUrl = `https://api.example.com${path}`;
+    const keys = ["/users/:id", "/"];
+    const shop = await openKeys(keys, { publicUrl });
     const { challenge } = await shop.ask({ path: "/users/7" });
+    const template = `${path.replace(/[+;:]/g, encodeURIComponent)}/users/:id`;
     expect(readChallenge(challenge as never)).toMatchObject({
-      registration: { resource: "https://api.example.com/v1/users/:id" },
+      registration: { resource: `https://api.example.com${template}`, routeTemplate: template },
     });
+    expect(findingsOf(keys, { publicUrl })).not.toContain(NOT_LISTABLE);
   });
 
-  test.each([["/f/a/../../admin"], ["/f/%2e%2e/admin"], ["/f/."]])("the path %s declares nothing", async (path) => {
-    const shop = await openKeys(["/f/*"]);
+  test.each([
+    ["leads upwards", "/f/a/../../admin"],
+    ["leads upwards, encoded", "/f/%2e%2e/admin"],
+    ["has a segment that is one dot", "/f/."],
+    ["has a NUL", "/f/a%00b"],
+    ["is too long", `/f/${"a".repeat(2_048)}`],
+    ["has too long a query", `/g?${"a".repeat(2_048)}`],
+  ])("a path that catalogs reject declares nothing: it %s", async (_why, path) => {
+    const shop = await openKeys(["/f/*", "/g"], { includeQuery: true });
     const { status, challenge } = await shop.ask({ path });
     expect(status).toBe(402);
     expect(challenge).not.toHaveProperty("extensions.bazaar");
   });
+
+  test.each([
+    ["/x/:constructor/:toString", ""],
+    ["/x/:__proto__", ""],
+    ["/x/:id", "/a%3Fb"],
+  ])(
+    "the key %s below the path %j of publicUrl gives a finding, and each of its paths is listed by itself",
+    async (key, below) => {
+      const options = { publicUrl: `https://api.example.com${below}` };
+      expect(findingsOf([key], options)).toContain(NOT_LISTABLE);
+      const path = key.replaceAll(/:\w+/g, "7");
+      const shop = await openKeys([key], options);
+      const { challenge } = await shop.ask({ path });
+      expect(readChallenge(challenge as never)).toMatchObject({
+        kind: "registration",
+        registration: { resource: options.publicUrl + path },
+      });
+    },
+  );
 });
 
 /** A piece of a key, and of a path that it serves. */

@@ -85,7 +85,10 @@ function sell(payments: Payments): Express {
   const id = { type: "object", properties: { id: { type: "string", description: "A number" } }, required: ["id"] };
   const note = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
   const withId = { bazaar: { pathParamsSchema: id, inputSchema: note, input: { text: "a" } } };
-  const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+  // The header of its 402 has no room for this declaration.
+  const $comment = "x".repeat(3_000);
+  const properties = { city: { type: "string", description: "Which city" } };
+  const city = { type: "object", properties, required: ["city"], $comment };
   app.use((req, _res, next) => {
     requests.push(`${req.method} ${req.url}`);
     next();
@@ -319,6 +322,9 @@ test("each endpoint is a tool with its price, and with the arguments that the se
       body: { properties: { text: { type: "string" } }, required: ["text"] },
     },
     required: ["pathParams", "body"],
+  });
+  expect(find("get_weather_city")?.inputSchema).toMatchObject({
+    properties: { pathParams: { properties: { city: { description: "Which city" } } } },
   });
   // A request without a payment could run what turns out to be free.
   expect(requests.filter((line) => /^(POST|PUT|PATCH|DELETE) /.test(line))).toEqual([]);

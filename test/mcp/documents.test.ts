@@ -60,7 +60,7 @@ describe("paid tools in the documents", () => {
     expect(tools!.trim().split("\n").slice(3)).toEqual([
       `- \`get_weather\` on \`${SERVER}\` (streamable-http): The weather in a city. Costs 0.01 USDC on eip155:84532.`,
       "  - `city` (argument, string, required): Which city",
-      "- `locate` as `mcp://tool/locate` (streamable-http): Tool: locate. Costs up to 0.02 USDC on eip155:84532.",
+      `- \`locate\` as \`mcp://tool/locate\` on \`${SERVER}\` (streamable-http): Tool: locate. Costs up to 0.02 USDC on eip155:84532.`,
       "  - `at` (argument, optional)",
       `- \`any\` on \`${SERVER}\` (streamable-http): Tool: any. Costs a price by request on eip155:84532.`,
       "  - `n` (argument, number, required)",
@@ -84,6 +84,8 @@ describe("paid tools in the documents", () => {
       example: { city: "Lisbon" },
       accepts: [{ scheme: "exact", network: "eip155:84532", amount: "10000", price: "0.01 USDC" }],
     });
+    expect(weather).not.toHaveProperty("serverUrl");
+    expect(locate).toMatchObject({ resource: "mcp://tool/locate", serverUrl: SERVER });
     expect(locate.inputSchema.properties.at).toEqual({ $ref: "#/x-mcp-tools/1/inputSchema/$defs/place" });
     expect(locate).not.toHaveProperty("outputSchema");
     expect(any.accepts).toMatchObject([{ scheme: "exact", network: "eip155:84532" }]);
@@ -98,6 +100,7 @@ describe("paid tools in the documents", () => {
       ["mcp", "mcp://tool/locate", "locate"],
       ["mcp", SERVER, "any"],
     ]);
+    expect(items[2]).toHaveProperty("serverUrl", SERVER);
     expect(items[1]).toMatchObject({
       description: "The weather in a city.",
       mimeType: "application/json",

@@ -131,13 +131,17 @@ describe("the finding that nobody learns where a tool's server is", () => {
   const CODE = "FAREBOX_TOOL_URL_UNKNOWN";
   const config = { price: "$0.001" } as const;
 
-  test.each<[what: string, plan: ShopPlan, config?: object]>([
+  const NAME = { resource: { url: "mcp://tool/add" } };
+
+  test.each<[what: string, plan: ShopPlan, own?: object]>([
     ["the server has no URL", {}],
     ["the server has a path, and the payments have no publicUrl", { toolsOptions: { serverUrl: "/mcp" } }],
-  ])("is reported with its remedy when %s", async (_what, plan) => {
+    ["the seller wrote the name", {}, NAME],
+    ["the seller wrote the name beside the URL", { toolsOptions: { serverUrl: "https://a.example/mcp" } }, NAME],
+  ])("is reported with its remedy when %s", async (_what, plan, own) => {
     const warned: string[] = [];
     const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
-    const sell: ShopPlan["sell"] = (tools) => tools.tool("add", config, () => ({ content: [] }));
+    const sell: ShopPlan["sell"] = (tools) => tools.tool("add", { ...config, ...own }, () => ({ content: [] }));
     const { payments, ask } = await open({ ...plan, sell, options: { logger } });
     expect(warned).toEqual([CODE]);
     expect(payments.report().findings).toContainEqual({
@@ -158,10 +162,10 @@ describe("the finding that nobody learns where a tool's server is", () => {
       "https://a.example/v1/mcp",
     ],
     [
-      "the seller wrote the name, which stays as it is",
-      { toolsOptions: { serverUrl: "https://a.example/mcp" } },
-      { resource: { url: "mcp://tool/add" } },
-      "mcp://tool/add",
+      "the seller wrote a URL of the tool's own",
+      {},
+      { resource: { url: "https://a.example/x" } },
+      "https://a.example/x",
     ],
     ["the tool is not listed", {}, { extensions: { bazaar: { discoverable: false } } }, "mcp://tool/add"],
   ])("is absent when %s", async (_what, plan, own, url) => {

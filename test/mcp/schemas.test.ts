@@ -73,7 +73,7 @@ test("the wrapper of an MCP tool, as the catalog's documentation writes it, is s
   });
   const bought = await shop.buy({ name: "get_weather", args: { city: "Porto" } });
   expect(textOf(bought)).toBe(`sunny in Porto, for ${shop.payer.address}`);
-  expect(shop.payments.report().findings).not.toContainEqual(expect.objectContaining({ code: UNKNOWN }));
+  expect(shop.payments.report().findings).toContainEqual(expect.objectContaining({ code: UNKNOWN }));
 });
 
 const SCHEMA = {
@@ -132,6 +132,19 @@ test.each<[what: string, args: Record<string, unknown>, problem: string]>([
   expect(textOf(refused)).toContain(problem);
   expect(textOf(refused)!.length).toBeLessThan(300);
   expect(shop.runs()).toBe(0);
+});
+
+test("arguments that take a pattern too long are refused soon, unpaid, and the next call is as quick as ever", async () => {
+  const inputSchema = { properties: { s: { type: "string", pattern: "^(a+)+$" } } };
+  const shop = await openShop({
+    sell: (tools) => tools.tool("get_weather", { price, inputSchema }, ({ s }) => text(`${s}`)),
+  });
+  const begin = performance.now();
+  const refused = await shop.ask({ name: "get_weather", args: { s: `${"a".repeat(60)}!` } });
+  expect(textOf(refused)).toContain("must not take more than 100 ms to check");
+  expect(performance.now() - begin).toBeLessThan(5_000);
+  expect(textOf(await shop.ask({ name: "get_weather", args: { s: "b" } }))).toContain("must match pattern");
+  expect(textOf(await shop.buy({ name: "get_weather", args: { s: "aa" } }))).toBe("aa");
 });
 
 test("a tool with a JSON Schema is priced by its arguments, and not charged for a result that breaks its schema", async () => {

@@ -42,6 +42,8 @@ export interface DeclarationContext {
   /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
   readonly path: string;
   readonly route: RouteFacts;
+  /** The path of `publicUrl`, which stands before each template: `/v1`, or `""`. */
+  readonly publicPath: string;
   /** Add mistakes here. */
   readonly issues: Issues;
 }
@@ -77,7 +79,7 @@ export interface DeclarationNotice {
 /** The parts of a request that a declaration may depend on. */
 export interface DeclarationOccasion {
   readonly method: string;
-  /** The URL of the request; absent when a document describes the route. */
+  /** Absolute URL of the resource. `undefined`: there is no request, and the declaration is for a document. */
   readonly url?: string;
   /** Returns the place of the request. Call it only if needed. */
   readonly locate: () => {

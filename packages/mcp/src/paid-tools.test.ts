@@ -38,6 +38,18 @@ function issuesOf(act: () => void): readonly string[] {
 test.each<[what: string, act: () => void, issues: readonly string[]]>([
   ["a valid tool", () => tools.tool("a.B-9_", { accepts }, handler), []],
   ["a name with a space", () => tools.tool("a b", { accepts }, handler), ["name"]],
+  ["names of properties of every object", () => tools.tool("constructor", { accepts }, handler), ["name"]],
+  ["the name of the prototype", () => tools.tool("__proto__", { accepts }, handler), ["name"]],
+  ["its own name as its URL", () => tools.tool("a", { accepts, resource: { url: "mcp://tool/a" } }, handler), []],
+  ["an https URL", () => tools.tool("a", { accepts, resource: { url: "https://a.example/mcp" } }, handler), []],
+  ...[
+    ...["mcp://tool/b", "mcp://tool/a/", "javascript:alert(1)", "file:///etc", "https://me:pw@a.example/"],
+    ...[`https://a.example/${"a".repeat(2_048)}`, "https://a.example/a b", "/mcp"],
+  ].map((url): [string, () => void, readonly string[]] => [
+    `the URL ${url.slice(0, 40)}`,
+    () => tools.tool("a", { accepts, resource: { url } }, handler),
+    ["resource.url"],
+  ]),
   ["no handler", () => tools.tool("a", { accepts }, undefined as never), ["handler"]],
   [
     "a schema that JSON Schema cannot express",

@@ -26,6 +26,7 @@ import type {
   ToolJsonSchema,
   ToolSchema,
 } from "./tool-config.js";
+import { isHttpUrl } from "./tool-declaration.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
 import { toResult } from "./tool-response.js";
@@ -163,11 +164,7 @@ const ANY_ORIGIN = "https://api.example.com";
 /** Catalogs leave out a query, so clients could not reach a server that needs one. */
 function isServerUrl(given: unknown): boolean {
   if (typeof given !== "string" || /[\s\\?#]/.test(given)) return false;
-  const isPath = given.startsWith("/");
-  const url = isPath ? ANY_ORIGIN + given : given;
-  if (!URL.canParse(url)) return false;
-  const { protocol, username, password } = new URL(url);
-  return (protocol === "https:" || protocol === "http:") && username === "" && password === "";
+  return isHttpUrl(given.startsWith("/") ? ANY_ORIGIN + given : given);
 }
 
 /** The URL of the server; `undefined`: the seller did not say. A request's host does not count: the client writes it. */

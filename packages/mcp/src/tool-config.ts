@@ -76,7 +76,7 @@ type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "chargeable" | "desc
 
 /** How catalogs and challenges name a tool. */
 export interface ToolResource {
-  /** Absolute URL, such as `mcp://tool/get_weather`. Default: the URL of the server, or `mcp://tool/<name>` if that is unknown. */
+  /** An https URL, or `mcp://tool/<name>`. Default: the URL of the server, or `mcp://tool/<name>` if that is unknown. */
   readonly url?: string;
   /** At most 500 characters. Default: the tool's description. */
   readonly description?: string;

@@ -14,17 +14,34 @@ export const BAZAAR = "bazaar";
 /** Facilitators refuse to verify a payment whose resource has a longer description. */
 export const MAX_DESCRIPTION = 500;
 
-/** Reads `resource`. */
-export function readResource(given: unknown, issues: Issues): ToolResource {
+/** Catalogs refuse a longer URL. */
+const MAX_URL = 2_048;
+
+/** The URL that names a tool without its server. */
+export function nameUrl(name: string): string {
+  return `mcp://tool/${name}`;
+}
+
+/** Reads `resource`. A name that is not the tool's would send buyers to another tool. */
+export function readResource(given: unknown, name: string, issues: Issues): ToolResource {
   if (given === undefined || !issues.checkKeys("resource", given, ["url", "description"])) return {};
   const { url, description } = given;
-  const isUrl = typeof url === "string" && !/\s/.test(url) && URL.canParse(url);
-  if (url !== undefined && !isUrl) issues.add("resource.url", "an absolute URL such as mcp://tool/get_weather", url);
+  const isUrl = typeof url === "string" && (url === nameUrl(name) || isHttpUrl(url));
+  if (url !== undefined && !isUrl) {
+    issues.add("resource.url", `${nameUrl(name)}, or an http(s) URL`, url);
+  }
   const isShort = typeof description === "string" && description.length <= MAX_DESCRIPTION;
   if (description !== undefined && !isShort) {
     issues.add("resource.description", `a text of at most ${MAX_DESCRIPTION} characters`, description);
   }
   return { ...(isUrl ? { url } : {}), ...(isShort ? { description } : {}) };
+}
+
+/** Whether a text is an http or https URL that catalogs accept. */
+export function isHttpUrl(url: string): boolean {
+  if (url.length > MAX_URL || /\s/.test(url) || !URL.canParse(url)) return false;
+  const { protocol, username, password } = new URL(url);
+  return (protocol === "https:" || protocol === "http:") && username + password === "";
 }
 
 /** What the seller wrote under `extensions.bazaar`. The extension itself checks all of it. */

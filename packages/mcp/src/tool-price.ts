@@ -9,7 +9,7 @@ import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import type { PaidCallExtra, ZodSchema } from "./tool-config.js";
-import { BAZAAR, declareTool, MAX_DESCRIPTION, readOwnDeclaration, readResource } from "./tool-declaration.js";
+import { BAZAAR, declareTool, MAX_DESCRIPTION, nameUrl, readOwnDeclaration, readResource } from "./tool-declaration.js";
 import { readSchemaOf } from "./tool-schema.js";
 
 /** The configuration that `registerTool` of the SDK takes. */
@@ -71,7 +71,7 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
     ? readSchemaOf("input", "extensions.bazaar.inputSchema", own.inputSchema, issues)
     : readSchemaOf("input", "inputSchema", inputSchema, issues);
   const output = readSchemaOf("output", "outputSchema", outputSchema, issues);
-  const { url, description: subject } = readResource(resource, issues);
+  const { url, description: subject } = readResource(resource, name, issues);
   issues.throwIfAny();
 
   const about = typeof description === "string" ? description : (subject ?? own.description ?? `Tool: ${name}`);
@@ -95,11 +95,14 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
     ...(declared === undefined ? {} : { extensions: { ...extensions, [BAZAAR]: declared } }),
     description: subject ?? described.description,
   };
+  const listed = url ?? serverUrl ?? nameUrl(name);
+  const isName = listed === nameUrl(name);
   const as: ChargedAs = {
     key: `tool ${name}`,
-    url: url ?? serverUrl ?? `mcp://tool/${name}`,
+    url: listed,
+    serverUrl: isName ? serverUrl : undefined,
     input: { type: "mcp", ...described },
-    notices: url === undefined && serverUrl === undefined ? [UNKNOWN_SERVER] : [],
+    notices: isName ? [UNKNOWN_SERVER] : [],
   };
   const gate = engine.charge(route, as);
   const registration = {
@@ -132,6 +135,8 @@ export function checkName(name: unknown, isTaken: boolean, issues: Issues): void
   if (typeof name !== "string" || !NAME.test(name)) {
     issues.add("name", "1 to 128 letters, digits, underscores, hyphens and dots", name);
   }
+  // The SDK keeps tools in an object.
+  if (typeof name === "string" && name in {}) issues.add("name", "a name that no object has in JavaScript", name);
   if (isTaken) issues.add("name", "a name that no other tool has", name);
 }
 

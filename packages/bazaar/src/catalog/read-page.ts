@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
-import { problemOfJson } from "../facilitator/document-limits.js";
+import { problemOfJson } from "../document-limits.js";
 import {
   type CatalogEntry,
   type EntryFilter,

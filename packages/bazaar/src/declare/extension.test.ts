@@ -13,11 +13,14 @@ interface Declared {
 }
 
 /** Compiles a declaration as core does at start, by default for `GET /weather`. */
-function declare(form: unknown, route: Partial<RouteFacts> = {}): Declared {
+function declare(
+  form: unknown,
+  { publicPath = "", ...route }: Partial<RouteFacts> & { publicPath?: string } = {},
+): Declared {
   const issues = createIssues();
   const paths: readonly RoutePath[] = [{ template: "/weather", params: [] }];
   const facts: RouteFacts = { key: "GET /weather", method: "GET", paths, description: "", mimeType: "", ...route };
-  const compiled = bazaarExtension().compile(form, { path: "bazaar", route: facts, issues });
+  const compiled = bazaarExtension().compile(form, { path: "bazaar", route: facts, publicPath, issues });
   return {
     compiled,
     issues: issues.found,
@@ -198,6 +201,8 @@ describe("a suspicious declaration", () => {
     ["FAREBOX_PATH_PARAM_UNKNOWN", { pathParams: { idd: 1 } }, { paths: [{ template: "/:id", params: ["id"] }] }],
     ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/50%/:id", params: ["id"] }] }],
     ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/%252e%252e/:id", params: ["id"] }] }],
+    ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/:id", params: ["id"] }], publicPath: "/a%3Fb" }],
+    ["FAREBOX_TEMPLATE_NOT_LISTABLE", {}, { paths: [{ template: "/:prototype", params: ["prototype"] }] }],
   ])("a declaration is noted as %s: %j", (code, form, route) => {
     expect(declare(form, route).compiled?.notices).toMatchObject([{ code }]);
   });

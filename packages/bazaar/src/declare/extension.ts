@@ -16,6 +16,7 @@ import type {
 } from "@farebox/core";
 import { isJsonObject, problemOfTemplate } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
+import { MAX_URL } from "../document-limits.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
@@ -24,7 +25,7 @@ import { isReadyForm, readReadyForm } from "./ready-form.js";
 import {
   type FillPath,
   isListedByTemplate,
-  leavesItsPath,
+  isRejected,
   narrowToMethod,
   noteTemplates,
   preparePathFields,
@@ -96,6 +97,7 @@ function createAt(drafts: readonly Draft[]): CompiledDeclaration["at"] {
   }
   const tool = drafts.find(({ methods }) => methods === undefined)?.declaration;
   return (occasion) => {
+    if (occasion.url !== undefined && occasion.url.length > MAX_URL) return undefined;
     if (tool !== undefined) return tool;
     const prepared = byMethod.get(occasion.method);
     return prepared === undefined ? undefined : fillIn(prepared, occasion);
@@ -119,8 +121,8 @@ function fillIn(
   { locate, url }: DeclarationOccasion,
 ): BazaarDeclaration | undefined {
   const { routeTemplate, pathParams } = locate();
-  // A catalog would list a path that this route does not have.
-  if (leavesItsPath(pathParams)) return undefined;
+  // A catalog would refuse it, or list a path that this route does not have.
+  if (isRejected(pathParams)) return undefined;
   if (routeTemplate === undefined) return fixed;
   const params = Object.keys(pathParams);
   if (isListed({ template: routeTemplate, params })) return fillPath(routeTemplate, pathParams);

@@ -4,6 +4,7 @@
  * @module
  */
 import { createRequire } from "node:module";
+import { createContext, Script } from "node:vm";
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import type { Ajv2020, ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from "ajv/dist/2020.js";
@@ -48,7 +49,9 @@ export function compileSchema(schema: JsonSchema, form: ValueForm = "json"): Com
     const ajv = ajvFor(form);
     if (ajv.validateSchema(schema) !== true) return { ok: false, problem: describe(ajv.errors?.[0]) };
     const validate = ajv.compile(schema);
-    return { ok: true, check: (value) => check(validate, value) };
+    // In a schema's text, `patternProperties` is one as well.
+    const hasPattern = JSON.stringify(schema).includes('"pattern');
+    return { ok: true, check: (value) => check(validate, value, hasPattern) };
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message.slice(0, 200) : "it cannot be compiled" };
   }
@@ -89,15 +92,43 @@ function writeSorted(value: unknown): string | undefined {
   );
 }
 
-function check(validate: ValidateFunction, value: unknown): readonly SchemaProblem[] {
+function check(validate: ValidateFunction, value: unknown, hasPattern: boolean): readonly SchemaProblem[] {
   try {
-    if (validate(value)) return [];
+    if (hasPattern ? inTime(() => validate(value)) : validate(value)) return [];
   } catch (error) {
+    if (isTimeout(error)) return [{ at: "", message: `must not take more than ${PATTERN_MS} ms to check` }];
     // A value of a recursive schema may be nested more deeply than the stack is.
     if (error instanceof RangeError) return [{ at: "", message: "must not be nested so deeply" }];
     throw error;
   }
   return (validate.errors ?? []).map(({ instancePath, message = "does not fit" }) => ({ at: instancePath, message }));
+}
+
+/** A pattern may take exponential time for a short text. */
+const PATTERN_MS = 100;
+
+type Timer = (act: () => unknown) => unknown;
+let timer: Timer | undefined;
+
+/** Calls a function, and stops it when the time is up: only `vm` can interrupt a regular expression. */
+function inTime(act: () => unknown): unknown {
+  timer ??= createTimer();
+  return timer(act);
+}
+
+function createTimer(): Timer {
+  const sandbox: { act?: unknown } = createContext({});
+  const script = new Script("act()");
+  return (act) => {
+    sandbox.act = act;
+    return script.runInContext(sandbox, { timeout: PATTERN_MS });
+  };
+}
+
+function isTimeout(error: unknown): boolean {
+  return (
+    typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
+  );
 }
 
 function describe(error: ErrorObject | null | undefined): string {

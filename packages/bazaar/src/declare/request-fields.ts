@@ -8,6 +8,7 @@
 import type { JsonObject, RoutePath } from "@farebox/core";
 import { isJsonObject, piecesOf, problemOfTemplate } from "@farebox/core/protocol";
 import { type BazaarDeclaration, inputSchemaOf, type JsonSchema } from "../declaration.js";
+import { problemOfKey, problemOfText } from "../document-limits.js";
 import type { FormContext } from "./draft.js";
 
 /** The declaration for requests with one method. */
@@ -81,7 +82,11 @@ function hasTemplate({ template, params }: RoutePath): boolean {
 function problemOf({ template, params }: RoutePath): string | undefined {
   const names = new Set(piecesOf(template).flatMap((piece) => (piece.kind === "param" ? [piece.name] : [])));
   const isReadable = names.size === params.length && params.every((name) => names.has(name));
-  return problemOfTemplate(template) ?? (isReadable ? undefined : "does not separate a name from the text behind it");
+  return (
+    problemOfTemplate(template) ??
+    (isReadable ? undefined : "does not separate a name from the text behind it") ??
+    params.map(problemOfKey).find((problem) => problem !== undefined)
+  );
 }
 
 /** Whether catalogs list a route by its template, and not by each path. */
@@ -89,14 +94,20 @@ export function isListedByTemplate(path: RoutePath): boolean {
   return hasTemplate(path) && problemOf(path) === undefined;
 }
 
-/** Whether the URL of a request leads to another path than its own: URL parsers resolve `.` and `..`. */
-export function leavesItsPath(pathParams: Readonly<Record<string, string>>): boolean {
-  return Object.values(pathParams).some((value) => value.split("/").some((part) => part === "." || part === ".."));
+/** Whether catalogs reject a request of a route that they list: its URL leads to another path than its own, or a value is no text. */
+export function isRejected(pathParams: Readonly<Record<string, string>>): boolean {
+  return Object.values(pathParams).some((value) => leavesItsPath(value) || problemOfText(value) !== undefined);
+}
+
+/** URL parsers resolve `.` and `..`. */
+function leavesItsPath(value: string): boolean {
+  return value.split("/").some((part) => part === "." || part === "..");
 }
 
 /** Notes templates that facilitators do not accept. */
-export function noteTemplates({ route: { paths = [] }, note }: FormContext): void {
-  for (const path of paths) {
+export function noteTemplates({ route: { paths = [] }, publicPath, note }: FormContext): void {
+  for (const { template, params } of paths) {
+    const path = { template: publicPath + (template === "/" ? "" : template), params };
     const problem = hasTemplate(path) ? problemOf(path) : undefined;
     if (problem === undefined) continue;
     note(

@@ -56,9 +56,11 @@ function describeTools(tools: readonly DeclaredTool[]): readonly string[] {
     "",
     ...tools.flatMap(({ tool, input }) => {
       const { toolName, transport = "streamable-http", inputSchema } = input;
-      const where = tool.url.startsWith("mcp:") ? `as \`${toLine(tool.url)}\`` : `on \`${toLine(tool.url)}\``;
+      const { serverUrl = tool.url } = tool;
+      const name = tool.url.startsWith("mcp:") ? ` as \`${toLine(tool.url)}\`` : "";
+      const where = serverUrl.startsWith("mcp:") ? name : `${name} on \`${toLine(serverUrl)}\``;
       return [
-        `- \`${toLine(toolName)}\` ${where} (${transport})${aboutOf(tool)}. Costs ${describeOffers(tool)}.`,
+        `- \`${toLine(toolName)}\`${where} (${transport})${aboutOf(tool)}. Costs ${describeOffers(tool)}.`,
         ...fieldsOf(inputSchema).map((field) => describeField("argument", field)),
       ];
     }),

@@ -27,9 +27,10 @@ export function declaredTools(tools: readonly DescribedTool[]): readonly Declare
 
 /** Writes a tool as an entry of a catalog. */
 export function toToolItem({ tool, declared, input }: DeclaredTool): JsonObject {
-  const { url, description, mimeType, service, offers } = tool;
+  const { url, serverUrl, description, mimeType, service, offers } = tool;
   return {
     resource: url,
+    ...(serverUrl === undefined ? {} : { serverUrl }),
     type: "mcp",
     toolName: input.toolName,
     description,
@@ -52,9 +53,10 @@ export function describeTools(tools: readonly DescribedTool[]): JsonObject {
     [MCP_TOOLS]: known.map(({ tool, declared, input }, at) => {
       const { toolName, transport = "streamable-http", inputSchema, example } = input;
       const outputSchema = outputSchemaOf(declared.schema);
-      const { description, url, offers } = tool;
+      const { description, url, serverUrl, offers } = tool;
       return {
         ...{ toolName, description, resource: url, transport },
+        ...(serverUrl === undefined ? {} : { serverUrl }),
         inputSchema: moveSchema(inputSchema, `#/${MCP_TOOLS}/${at}/inputSchema`),
         ...(example === undefined ? {} : { example }),
         ...(outputSchema === undefined || hasReferences(outputSchema) ? {} : { outputSchema }),

@@ -7,6 +7,7 @@
  */
 import { BlockList, isIP } from "node:net";
 import { isJsonObject, matchesTemplate, problemOfTemplate } from "@farebox/core/protocol";
+import { MAX_URL } from "../document-limits.js";
 
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
@@ -23,8 +24,6 @@ export interface ResourceClaim {
 export type ListedResource =
   | { readonly ok: true; readonly resource: string }
   | { readonly ok: false; readonly reason: string };
-
-const MAX_URL = 2_048;
 
 /**
  * Reads the resource of a payment. For HTTP it is the URL without query and fragment, or the origin and the route template.

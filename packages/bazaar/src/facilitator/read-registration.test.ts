@@ -283,7 +283,7 @@ const TEMPLATES: readonly (readonly [template: unknown, reason: RegExp])[] = [
   ["/%zz", /percent-encoded/],
   ["/%5Cevil.example", /another origin/],
   ["/weather%3Fx=1", /not a path|more than a path/],
-  ["/weather%20x", /more than a path/],
+  ["/weather%C2%A0x", /more than a path/],
   ["/weather%00", /more than a path/],
   ["/weather%250a", /more than a path/],
   ["/", /not a path/],

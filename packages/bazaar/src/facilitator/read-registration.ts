@@ -10,8 +10,8 @@
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject, isNetwork } from "@farebox/core/protocol";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
+import { problemOfJson, problemOfReferences } from "../document-limits.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
-import { problemOfJson, problemOfReferences } from "./document-limits.js";
 import { isPublicHost, listedResource } from "./listed-resource.js";
 import { problemOfInstance } from "./schema-check.js";
 

@@ -129,8 +129,10 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
   const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
   const facts = { ...route, description, mimeType };
+  const { publicUrl } = settings.publicUrls;
   const { extensions } = settings;
-  const declared = parseDeclarations(given["extensions"], { path: at("extensions"), route: facts, extensions, issues });
+  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, issues };
+  const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
   const settle = parseSettle(given["settle"], at("settle"), issues);
@@ -141,6 +143,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const terms: RouteTerms = {
     key: route.key,
     url: as?.url,
+    serverUrl: as?.serverUrl,
     description,
     mimeType,
     service: Object.freeze({ ...settings.service, ...parseServiceInfo(given, path, issues) }),
@@ -152,7 +155,6 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
-  const { publicUrl } = settings.publicUrls;
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });
   const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);

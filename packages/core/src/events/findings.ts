@@ -238,12 +238,13 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_OVERRIDE_IN_HEADER:
     "Import setSettlementOverrides from @farebox/express, not from @x402/express, or call req.payment.settle; if the header comes from a server behind yours, remove it",
   FAREBOX_NOT_HTTPS: "Serve it over https; behind a proxy that does, set publicUrl",
-  FAREBOX_CHALLENGE_TOO_LARGE: "Shorten the descriptions and examples of its declaration, or reduce accepts",
-  FAREBOX_TEMPLATE_NOT_LISTABLE: "Use only ASCII letters, digits and the characters _ - . ~ in the path",
+  FAREBOX_CHALLENGE_TOO_LARGE: "Reduce accepts, or shorten its URL and its extensions",
+  FAREBOX_TEMPLATE_NOT_LISTABLE:
+    "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_TOOL_URL_UNKNOWN:
-    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set; or write resource.url to keep this name",
+    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set; and leave out resource.url, or write the server's there",
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",

@@ -15,7 +15,7 @@ const OFFERS = NETWORKS.map((network) =>
     { network, maxTimeoutSeconds: 300, extra: {} },
   ),
 );
-const NOTHING_DECLARED = { service: {}, declareAt: () => undefined, outline: () => undefined };
+const NOTHING_DECLARED = { service: {}, declareAt: () => undefined, forCatalogs: [], outline: () => undefined };
 const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", ...NOTHING_DECLARED };
 const OCCASION = {
   url: "http://a.example/x",

@@ -9,7 +9,7 @@ import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import { type ChallengeSubject, type ChallengeWriter, compileChallenge, type OfferPart } from "./challenge.js";
+import { type ChallengePart, type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
 import type { DeclareAt } from "./declarations.js";
 
 /** A route with the offers that are available, and its challenge. */
@@ -21,7 +21,7 @@ export interface AvailableRoute extends ChallengeSubject {
 export interface OfferedRoute extends ChallengeSubject {
   readonly key: string;
   /** Gets what each challenge that is written anew leaves out in its header. */
-  readonly onLeftOut?: (parts: readonly OfferPart[]) => void;
+  readonly onLeftOut?: (parts: readonly ChallengePart[]) => void;
 }
 
 /** Says which facilitator supports what. */

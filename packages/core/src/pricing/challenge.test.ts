@@ -58,7 +58,8 @@ function subject(
   { description = "Weather", ...more }: { readonly description?: string; readonly extensions?: Extensions | undefined },
 ): ChallengeSubject {
   const declareAt = () => more.extensions;
-  return { offers, description, mimeType: "application/json", service: {}, declareAt, outline: () => undefined };
+  const outline = () => undefined;
+  return { offers, description, mimeType: "application/json", service: {}, declareAt, forCatalogs: [], outline };
 }
 
 const CANONICAL = {
@@ -187,6 +188,31 @@ describe("a challenge too long for common proxies", () => {
       if (way === "resource") expect(accepts[2]?.outputSchema).toEqual({ input: short, output: null });
     }
   });
+
+  test.each<[properties: number, offers: number, left: string[], kept: object | undefined]>([
+    [20, 1, [], { bazaar: "whole", other: "whole" }],
+    [45, 1, ["maxAmountRequired", "extensions.bazaar.schema"], { bazaar: "without schema", other: "whole" }],
+    [45, 12, ["extensions.bazaar.schema", "extensions.bazaar"], { other: "whole" }],
+    [300, 1, ["maxAmountRequired", "extensions.bazaar.schema"], { bazaar: "without schema", other: "whole" }],
+  ])(
+    "a declaration for catalogs of %i fields with %i offers leaves the header last: %j",
+    (properties, offers, left, kept) => {
+      const fields = Object.fromEntries(
+        Array.from({ length: properties }, (_, at) => [`field${at}`, { type: "string", description: "What it is" }]),
+      );
+      const bazaar = { info: { input: { type: "http", text: "x".repeat(900) } }, schema: fields, routeTemplate: "/w" };
+      const extensions = { bazaar, other: { info: {}, schema: {} } };
+      const writeChallenge = compileChallenge({ ...subject(many(offers), { extensions }), forCatalogs: ["bazaar"] });
+      const { header, body, leftOut } = writeChallenge(OCCASION);
+      expect(header.length).toBeLessThanOrEqual(4096);
+      expect(leftOut.slice(left.length === 0 ? 0 : -left.length)).toEqual(left);
+      expect(JSON.parse(body).extensions).toEqual(extensions);
+      const { schema: _, ...short } = bazaar;
+      const forms = { whole: { bazaar, other: extensions.other }, "without schema": { bazaar: short } };
+      const expected = Object.entries(kept ?? {}).map(([key, form]) => [key, Object(forms)[form][key]]);
+      expect(decodePaymentRequired(header)?.extensions).toEqual(Object.fromEntries(expected));
+    },
+  );
 
   test("a challenge has all fields up to 4096 characters of header", () => {
     const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));

@@ -21,6 +21,8 @@ export interface ChallengeSubject {
   readonly mimeType: string;
   readonly service: ServiceInfo;
   readonly declareAt: DeclareAt;
+  /** Keys of the declarations that are for catalogs, not for a payment. */
+  readonly forCatalogs: readonly string[];
   /** The input and output of the route, in the form of older clients. */
   readonly outline: (extensions: Extensions | undefined, url: string) => Outline | undefined;
 }
@@ -39,19 +41,20 @@ export interface WrittenChallenge {
   readonly header: string;
   /** The document as JSON text, with all fields. */
   readonly body: string;
-  /** What the offers in the header leave out, as a header has a limit. The body has it. */
-  readonly leftOut: readonly OfferPart[];
+  /** What the header leaves out, as it has a limit. The body has it. */
+  readonly leftOut: readonly ChallengePart[];
 }
 
-/** A part of an offer that repeats what the challenge says elsewhere. */
-export type OfferPart =
+/** A part of each offer that repeats what the challenge says elsewhere, or a declaration that is for catalogs alone. */
+export type ChallengePart =
   | "outputSchema.output"
   | "outputSchema.input"
   | "description"
   | "mimeType"
   | "resource"
   | "outputSchema"
-  | "maxAmountRequired";
+  | "maxAmountRequired"
+  | `extensions.${string}`;
 
 /** Writes the challenge of one route. */
 export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
@@ -64,9 +67,10 @@ export const HEADER_BUDGET = 4096;
 
 /**
  * What a header leaves out, in this order, until it fits. First `outputSchema` gets short: `extensions` has the same input and output.
- * Of the fields that repeat `resource` and `extensions`, it leaves last. The price goes only after them.
+ * Of the fields that repeat `resource` and `extensions`, it leaves last. The price goes only after them. What catalogs read goes at
+ * the end: the facilitator gets it from the seller, and the body has it.
  */
-const PARTS: readonly OfferPart[] = [
+const PARTS: readonly ChallengePart[] = [
   "outputSchema.output",
   "outputSchema.input",
   "description",
@@ -75,7 +79,11 @@ const PARTS: readonly OfferPart[] = [
   "outputSchema",
   "maxAmountRequired",
 ];
-const LEVELS: readonly (readonly OfferPart[])[] = [[], ...PARTS.map((_, at) => PARTS.slice(0, at + 1))];
+
+function partsOf({ forCatalogs }: ChallengeSubject, extensions: Extensions = {}): readonly ChallengePart[] {
+  const declared = forCatalogs.filter((key) => Object.hasOwn(extensions, key));
+  return [...PARTS, ...declared.flatMap((key) => [`extensions.${key}.schema`, `extensions.${key}`] as const)];
+}
 
 /**
  * Prepares the challenge of one route. The last challenge is kept, because most routes send the same one again.
@@ -84,7 +92,7 @@ const LEVELS: readonly (readonly OfferPart[])[] = [[], ...PARTS.map((_, at) => P
  */
 export function compileChallenge(
   subject: ChallengeSubject,
-  onLeftOut: (parts: readonly OfferPart[]) => void = () => {},
+  onLeftOut: (parts: readonly ChallengePart[]) => void = () => {},
 ): ChallengeWriter {
   let last: { readonly moment: Moment; readonly written: WrittenChallenge } | undefined;
   return (occasion) => {
@@ -115,21 +123,34 @@ function writeChallenge(subject: ChallengeSubject, moment: Moment): WrittenChall
   const { url, error, extensions } = moment;
   const outputSchema = outputSchemaOf(subject, moment);
   const resource = { url, description, mimeType, ...service };
-  const documentOf = (leftOut: readonly OfferPart[]): PaymentRequired => ({
+  const documentOf = (leftOut: readonly ChallengePart[]): PaymentRequired => ({
     x402Version: 2,
     error,
     resource,
     accepts: offers.map((offer) => advertise(offer, { leftOut, resource, outputSchema })),
-    ...(extensions === undefined ? {} : { extensions }),
+    ...(extensions === undefined ? {} : withoutParts(extensions, leftOut)),
   });
   const body = JSON.stringify(documentOf([]));
   let header = body;
-  let leftOut: readonly OfferPart[] = [];
-  for (let level = 1; level < LEVELS.length && lengthInBase64(header) > HEADER_BUDGET; level++) {
-    leftOut = LEVELS[level] ?? [];
+  let leftOut: readonly ChallengePart[] = [];
+  const parts = partsOf(subject, extensions);
+  for (let level = 1; level <= parts.length && lengthInBase64(header) > HEADER_BUDGET; level++) {
+    leftOut = parts.slice(0, level);
     header = JSON.stringify(documentOf(leftOut));
   }
   return { header: encodeBase64(header), body, leftOut };
+}
+
+/** A declaration in the header may lack its schema. */
+function withoutParts(extensions: Extensions, leftOut: readonly ChallengePart[]): Pick<PaymentRequired, "extensions"> {
+  if (!leftOut.some((part) => part.startsWith("extensions."))) return { extensions };
+  const kept = Object.entries(extensions)
+    .filter(([key]) => !leftOut.includes(`extensions.${key}`))
+    .map(([key, declaration]) => {
+      const { schema: _, ...rest } = declaration;
+      return [key, leftOut.includes(`extensions.${key}.schema`) ? rest : declaration] as const;
+    });
+  return kept.length === 0 ? {} : { extensions: Object.fromEntries(kept) as Extensions };
 }
 
 function lengthInBase64(text: string): number {
@@ -141,7 +162,7 @@ function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions
 }
 
 interface Advertising {
-  readonly leftOut: readonly OfferPart[];
+  readonly leftOut: readonly ChallengePart[];
   readonly resource: Required<Pick<ResourceInfo, "url" | "description" | "mimeType">>;
   readonly outputSchema: Outline;
 }
@@ -153,13 +174,13 @@ function advertise(
   const repeated = { maxAmountRequired: requirements.amount, resource: url, description, mimeType };
   if (leftOut.length === 0) return { ...requirements, ...repeated, outputSchema };
   const parts = Object.entries({ ...repeated, outputSchema: shorten(outputSchema, leftOut) });
-  return { ...requirements, ...Object.fromEntries(parts.filter(([name]) => !leftOut.includes(name as OfferPart))) };
+  return { ...requirements, ...Object.fromEntries(parts.filter(([name]) => !leftOut.includes(name as ChallengePart))) };
 }
 
 /** The fields of `outputSchema.input` that clients need for a call. */
 const NEEDED: readonly string[] = ["type", "method", "resource", "toolName", "inputSchema"];
 
-function shorten({ input, output }: Outline, leftOut: readonly OfferPart[]): Outline {
+function shorten({ input, output }: Outline, leftOut: readonly ChallengePart[]): Outline {
   const needed = Object.entries(input).filter(([name]) => NEEDED.includes(name));
   return {
     input: leftOut.includes("outputSchema.input") ? Object.fromEntries(needed) : input,

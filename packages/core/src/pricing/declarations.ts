@@ -32,6 +32,7 @@ export interface DeclarationsInput {
   readonly path: string;
   readonly route: RouteFacts;
   readonly extensions: readonly Extension[];
+  readonly publicUrl: string | undefined;
   readonly issues: Issues;
 }
 
@@ -44,10 +45,11 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
     issues.add(path, "declarations by extension identifier, of JSON values", given);
     return { constant: undefined, compiled: new Map() };
   }
+  const publicPath = publicPathOf(input.publicUrl);
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: issuePath(path, identifier), route: input.route, issues };
+    const context = { path: issuePath(path, identifier), route: input.route, publicPath, issues };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);
@@ -70,19 +72,20 @@ function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
  * @param publicUrl - A catalog reads a template from the root of the host, so the path of this URL stands before it.
  */
 export function createDeclareAt(declarations: Declarations, publicUrl?: string): DeclareAt {
-  const prefix = publicUrl === undefined ? "" : withoutSlash(new URL(publicUrl).pathname);
+  const prefix = publicPathOf(publicUrl);
   const declareAt = createDeclareAtRoot(declarations);
   return prefix === "" ? declareAt : (occasion) => declareAt({ ...occasion, locate: () => below(prefix, occasion) });
 }
 
-function withoutSlash(path: string): string {
-  return path.endsWith("/") ? path.slice(0, -1) : path;
+function publicPathOf(publicUrl: string | undefined): string {
+  const path = publicUrl === undefined ? "" : new URL(publicUrl).pathname;
+  return encodeTemplate(path.endsWith("/") ? path.slice(0, -1) : path);
 }
 
 function below(prefix: string, { locate }: DeclarationOccasion): ReturnType<DeclarationOccasion["locate"]> {
   const { routeTemplate, pathParams } = locate();
   if (routeTemplate === undefined) return { routeTemplate, pathParams };
-  return { routeTemplate: encodeTemplate(prefix) + (routeTemplate === "/" ? "" : routeTemplate), pathParams };
+  return { routeTemplate: prefix + (routeTemplate === "/" ? "" : routeTemplate), pathParams };
 }
 
 function createDeclareAtRoot({ constant, compiled }: Declarations): DeclareAt {

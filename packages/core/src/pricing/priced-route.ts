@@ -10,7 +10,7 @@ import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered 
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
-import type { ChallengeOccasion, ChallengeSubject, OfferPart } from "./challenge.js";
+import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import {
   type CompiledOption,
@@ -30,6 +30,8 @@ export interface ChargedAs {
   readonly key: string;
   /** Absolute URL of the resource: `mcp://tool/get_weather`. */
   readonly url: string;
+  /** Where the server is, if it is known and `url` does not say: `https://api.example.com/mcp`. */
+  readonly serverUrl?: string | undefined;
   /** Goes into the offers as `outputSchema.input`: JSON values. */
   readonly input: JsonObject;
   /** What looks wrong about it if catalogs list it. Default: nothing. */
@@ -44,6 +46,8 @@ export interface RouteTerms {
   readonly key: string;
   /** Where the resource is. Default: the URL of the request. */
   readonly url: string | undefined;
+  /** Where the server is, if `url` does not say. */
+  readonly serverUrl: string | undefined;
   readonly description: string;
   readonly mimeType: string;
   readonly service: ChallengeSubject["service"];
@@ -101,6 +105,7 @@ export function toChallengeSubject(
   return {
     ...{ key, description, mimeType, service, offers },
     declareAt: createDeclareAt(declarations, publicUrl),
+    forCatalogs: [...declarations.compiled].flatMap(([key, { isPublic }]) => (isPublic === true ? [key] : [])),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
 }
@@ -143,7 +148,7 @@ function priceIdOf({ key, offers }: Pick<PricedRoute, "key" | "offers">, dynamic
 }
 
 /** Logs each way in which a challenge was shortened, once. */
-function createShorteningLog(route: string, logger: Logger): (parts: readonly OfferPart[]) => void {
+function createShorteningLog(route: string, logger: Logger): (parts: readonly ChallengePart[]) => void {
   const logged = new Set<number>([0]);
   return (parts) => {
     if (logged.has(parts.length)) return;

@@ -25,7 +25,7 @@ export function problemOfTemplate(template: unknown): string | undefined {
   if (decoded === undefined) return "is not percent-encoded properly";
   if (decoded.includes("..") || decoded.split("/").includes(".")) return "leads out of its own path";
   if (decoded.includes("://") || decoded.includes("//") || decoded.includes("\\")) return "leads to another origin";
-  return /[?#\s\p{Cc}]/u.test(decoded) ? "has more than a path" : undefined;
+  return /[?#\p{Cc}]|[^\S ]/u.test(decoded) ? "has more than a path" : undefined;
 }
 
 function decodeFully(text: string): string | undefined {

@@ -58,6 +58,8 @@ export interface DescribedTool
   extends Pick<DescribedRoute, "description" | "mimeType" | "service" | "offers" | "extensions"> {
   /** URL of the resource. */
   readonly url: string;
+  /** Where the server is, if it is known and `url` does not say. */
+  readonly serverUrl: string | undefined;
 }
 
 /** The methods of a key without a method. HEAD is like GET, and OPTIONS is free. */
@@ -81,10 +83,10 @@ export function describeRoutes(places: readonly PricedPlace[]): readonly Describ
 /** Describes what clients may find among the tools. */
 export function describeTools(routes: readonly PricedRoute[]): readonly DescribedTool[] {
   return routes.flatMap((route) => {
-    const { url, description, mimeType, service } = route;
+    const { url, serverUrl, description, mimeType, service } = route;
     if (url === undefined || isHidden(route)) return [];
     const extensions = route.declareAt({ method: "", locate: () => ({ routeTemplate: undefined, pathParams: {} }) });
-    return [{ url, description, mimeType, service, offers: describeOffers(route), extensions }];
+    return [{ url, serverUrl, description, mimeType, service, offers: describeOffers(route), extensions }];
   });
 }
 

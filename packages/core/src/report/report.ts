@@ -14,7 +14,7 @@ import {
 import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
-import type { OfferPart } from "../pricing/challenge.js";
+import type { ChallengePart } from "../pricing/challenge.js";
 import type { DynamicTerms } from "../pricing/dynamic-price.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
@@ -57,8 +57,8 @@ export interface ReportedRoute {
   readonly settle: SettleTime;
   /** Empty: the route is free. */
   readonly offers: readonly ReportedOffer[];
-  /** Parts of the offers that are in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
-  readonly leftOut: readonly OfferPart[];
+  /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
+  readonly leftOut: readonly ChallengePart[];
   readonly description: string;
   /** Whether it is declared for catalogs. */
   readonly isPublic: boolean;

@@ -1,6 +1,6 @@
 /**
  * Limits for an untrusted document, checked before anything else reads it: its size, its depth, its keys, and the
- * references in its schemas.
+ * references in its schemas. Sellers declare nothing that breaks them.
  *
  * @module
  */
@@ -13,6 +13,9 @@ export interface JsonLimits {
   /** Objects, lists and plain values together. */
   readonly values: number;
 }
+
+/** Length of a resource's URL. */
+export const MAX_URL = 2_048;
 
 /** As keys these names could replace the built-in properties of JavaScript objects in a client of the catalog. */
 const PROTOTYPE_KEYS = new Set(["__proto__", "constructor", "prototype"]);
@@ -51,13 +54,15 @@ function problemOf(value: unknown, depth: number, walk: Walk): string | undefine
   return firstProblem(Object.entries(value), ([key, field]) => problemOfKey(key) ?? problemOf(field, depth + 1, walk));
 }
 
-function problemOfKey(key: string): string | undefined {
+/** Why a catalog refuses a key, as the end of a sentence. */
+export function problemOfKey(key: string): string | undefined {
   if (PROTOTYPE_KEYS.has(key)) return `has a key ${key}`;
   if (key.length > MAX_KEY_LENGTH) return `has a key longer than ${MAX_KEY_LENGTH} characters`;
   return problemOfText(key);
 }
 
-function problemOfText(text: string): string | undefined {
+/** Why a catalog refuses a text, as the end of a sentence. */
+export function problemOfText(text: string): string | undefined {
   return text.includes("\0") || LONE_SURROGATE.test(text) ? "has a text that is not well-formed" : undefined;
 }
 
