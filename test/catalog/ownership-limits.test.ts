@@ -1,8 +1,8 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { CatalogEntry } from "@farebox/bazaar/facilitator";
-import { createCatalog } from "@farebox/catalog";
+import { type CatalogStore, createCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import { ConfigError } from "@farebox/core";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -102,6 +102,23 @@ describe("a server that strangers name", () => {
     expect(counts.at(-1)).toBe(41);
   });
 
+  test("gets no more requests by many names", async () => {
+    let now = 1_000_000;
+    const shop = await openHere({ now: () => now, owners: { unverified: "hide", lookup: async () => ["127.0.0.1"] } });
+    let requests = 0;
+    const { url } = await serve((_req, res) => {
+      requests += 1;
+      res.writeHead(404).end();
+    });
+    const { port } = new URL(url);
+    await shop.list(...Array.from({ length: 60 }, (_, at) => claim(`http://h${at}.example.com:${port}/sold`)));
+    await shop.catalog.checkDue();
+    expect(requests).toBe(20);
+    now += 1_000;
+    await shop.catalog.checkDue();
+    expect(requests).toBe(30);
+  });
+
   test("gets one request for many claims of one resource, and another only after a while", async () => {
     let now = 1_000_000;
     const shop = await openHere({ now: () => now });
@@ -123,6 +140,56 @@ describe("a server that strangers name", () => {
     await shop.catalog.checkDue();
     expect(paths.length).toBeGreaterThan(sent);
   });
+});
+
+test("squatters who pay while the owner is checked do not push the owner out", async () => {
+  const shop = await openHere();
+  const door = new EventEmitter();
+  const requested = once(door, "request");
+  const opened = once(door, "open");
+  const { url } = await serve(async (_req, res) => {
+    door.emit("request");
+    await opened;
+    res.writeHead(402).end(JSON.stringify(challengeOf(`${url}/sold`)));
+  });
+  const claim = (payTo: string) => ({ url: `${url}/sold`, terms: { payTo } });
+  await shop.list(claim(PAYEE));
+  await requested;
+  await shop.list(...Array.from({ length: 40 }, (_, at) => claim(`0x${String(at).padStart(40, "0")}`)));
+  door.emit("open");
+  await shop.catalog.checkDue();
+  expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
+});
+
+test("a seller who mends the cause of failed checks is listed after the next payment", async () => {
+  let now = 1_000_000;
+  const shop = await openHere({ now: () => now });
+  let isDeployed = false;
+  const { url } = await serve((_req, res) => {
+    res.writeHead(isDeployed ? 402 : 404).end(JSON.stringify(challengeOf(`${url}/sold`)));
+  });
+  const challenge = challengeOf(`${url}/sold`);
+  await settle(shop, {}, challenge);
+  for (let hours = 0; hours < 9; hours++) {
+    await shop.catalog.checkDue();
+    now += 3_600_000;
+  }
+  isDeployed = true;
+  await settle(shop, {}, challenge);
+  await shop.catalog.checkDue();
+  expect(payeesOf(await entriesOf(shop))).toEqual([["/sold", PAYEE]]);
+});
+
+test("a server that does not respond gets one request in a check", async () => {
+  const shop = await openHere();
+  const requests: (string | undefined)[] = [];
+  const { url } = await serve((req) => {
+    requests.push(req.url);
+    req.socket.destroy();
+  });
+  await shop.list({ url: `${url}/sold` });
+  await shop.catalog.checkDue();
+  expect(requests).toEqual(["/.well-known/x402"]);
 });
 
 describe("what no server confirms", () => {
@@ -181,6 +248,24 @@ describe("what no server confirms", () => {
     expect(await search("")).toEqual(["/sold/weather", "/weather"]);
     expect(await search("&verified=true")).toEqual(["/sold/weather"]);
     expect(await search("&verified=false")).toEqual(["/weather"]);
+  });
+
+  test("an entry that an older version wrote without saying whether it is verified is found behind the others", async () => {
+    const store = createSqliteCatalogStore();
+    const former: CatalogStore = {
+      ...store,
+      update: (key, decide) =>
+        store.update(key, (found) => {
+          const change = decide(found);
+          // The last two say whether it is verified, and its extension.
+          return typeof change === "object" ? { ...change, facets: change.facets.slice(0, -2) } : change;
+        }),
+    };
+    const offer = { url: "https://api.example.com/weather" };
+    await (await openHere({ store: former, owners: { checkOwners: false } })).list(offer);
+    const shop = await openHere({ store, owners: { unverified: "last" } });
+    const { json } = await shop.get("/discovery/search?query=weather");
+    expect(json["resources"]).toMatchObject([{ resource: offer.url }]);
   });
 
   test("payments to oneself do not raise a rank among unconfirmed services", async () => {

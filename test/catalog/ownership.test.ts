@@ -21,6 +21,18 @@ import {
   settle,
 } from "./sellers.js";
 
+/** What a stranger may pay a seller for, while the seller declares something else there. */
+const OTHERS = [
+  ["/weather/lisbon", "GET"],
+  ["/weather/porto", "HEAD"],
+  ["/WEATHER/oslo/", "GET"],
+  ["/NOTES", "GET"],
+  ["//notes", "GET"],
+  ["/notes/", "HEAD"],
+  ["/private", "GET"],
+  ["/undeclared", "GET"],
+] as const;
+
 describe("an entry belongs to the server of its URL", () => {
   test("a squatter who pays first is not listed, and the real seller is", async () => {
     const shop = await openHere({ now: () => Date.parse("2026-01-31T12:00:00.007Z") });
@@ -115,12 +127,39 @@ describe("an entry belongs to the server of its URL", () => {
     },
   );
 
+  test.each([false, true])(
+    "a stranger who pays the seller for other paths, methods and routes adds nothing (document: %s)",
+    async (hasDocument) => {
+      let now = Date.parse("2026-01-31T12:00:00.000Z");
+      const shop = await openHere({ now: () => now });
+      const { url } = await openSeller(shop, PAYEE, { hasDocument });
+      for (const [path, method] of OTHERS) {
+        const bazaar = declare({ info: { input: { type: "http", method } } });
+        const payment = { ...challengeOf(url + path, bazaar), resource: { url: url + path, description: "Buy mine" } };
+        await settle(shop, { amount: "1", extra: { name: "Buy mine" } }, payment);
+        await shop.catalog.checkDue();
+        now += 12_000;
+      }
+      expect(await entriesOf(shop)).toEqual([]);
+      await pay(shop, `${url}/NOTES/`);
+      await settle(shop, { extra: { name: "Buy mine" } }, await challengeAt(`${url}/Notes`));
+      now += 12_000;
+      await shop.catalog.checkDue();
+      const entries = await entriesOf(shop);
+      expect(entries.map(({ resource }) => resource)).toEqual([`${url}/notes`]);
+      expect(JSON.stringify(entries)).not.toContain("Buy mine");
+      expect(entries[0]?.accepts).toMatchObject([{ amount: "1000", maxTimeoutSeconds: 300, extra: { name: "USDC" } }]);
+    },
+  );
+
   test.each([false, true])("a route with a wildcard is confirmed (document: %s)", async (hasDocument) => {
     const shop = await openHere();
     const { url } = await openSeller(shop, PAYEE, { hasDocument });
-    await pay(shop, `${url}/files/a%20b/c`);
+    await pay(shop, `${url}/files/a%20b/c`, { amount: "1" });
     await shop.catalog.checkDue();
-    expect(await entriesOf(shop)).toMatchObject([{ routeTemplate: "/files/:path", verified: true }]);
+    expect(await entriesOf(shop)).toMatchObject([
+      { routeTemplate: "/files/:path", verified: true, accepts: [{ amount: "1000" }] },
+    ]);
   });
 
   test("an entry follows the server's price, without a payment", async () => {
@@ -195,7 +234,7 @@ describe("a claim for", () => {
   const wellKnown = (body: (url: string) => unknown) => json(200, body, "/.well-known/x402");
   const tool = { info: { input: { type: "mcp", toolName: "add", inputSchema: {} } }, schema: {} };
   const { accepts } = challengeOf("");
-  const item = { accepts, method: "GET" };
+  const item = { accepts, method: "GET", extensions: { bazaar: declare() } };
 
   const CASES: readonly Case[] = [
     ["a server whose 402 is in the body", json(402, challengeOf), "success"],
@@ -211,7 +250,7 @@ describe("a claim for", () => {
     [
       "a template that the 402 does not name",
       json(402, challengeOf),
-      "responds with the 402 of another URL",
+      "lists this under another resource, routeTemplate or method",
       declare({
         routeTemplate: "/:what",
         info: { input: { type: "http", method: "GET", pathParams: { what: "sold" } } },
@@ -243,6 +282,45 @@ describe("a claim for", () => {
       "a server that redirects",
       (_req, res) => void res.writeHead(302, { location: "/.well-known/x402" }).end(),
       "responds with 302",
+    ],
+    [
+      "a server whose 402 declares nothing",
+      json(402, (url) => ({ ...challengeOf(url), extensions: {} })),
+      "declares no bazaar extension",
+    ],
+    [
+      "a server whose 402 declares nothing in the header, and the offer in the body",
+      (req, res) => {
+        const challenge = challengeOf(`http://${req.headers.host}/sold`);
+        const header = Buffer.from(JSON.stringify({ ...challenge, extensions: {} })).toString("base64");
+        res.writeHead(402, { "payment-required": header }).end(JSON.stringify(challenge));
+      },
+      "success",
+    ],
+    [
+      "a server whose 402 declares nonsense",
+      json(402, (url) => challengeOf(url, { info: 7 })),
+      "the bazaar extension of the server itself is not valid",
+    ],
+    [
+      "a server whose 402 declares another method",
+      json(402, (url) => challengeOf(url, declare({ info: { input: { type: "http", method: "POST" } } }))),
+      "lists this under another resource, routeTemplate or method",
+    ],
+    [
+      "a document that names the offer without a declaration",
+      wellKnown((resource) => ({ items: [{ ...item, resource, extensions: {} }] })),
+      "declares no bazaar extension",
+    ],
+    [
+      "a resource that the document names in another spelling",
+      (req, res) => {
+        const url = `http://${req.headers.host}`;
+        const isDocument = req.url === "/.well-known/x402";
+        const document = { items: [{ ...item, resource: `${url}//Sold/` }] };
+        res.writeHead(isDocument ? 200 : 402).end(JSON.stringify(isDocument ? document : challengeOf(`${url}/sold`)));
+      },
+      "lists this under another resource, routeTemplate or method",
     ],
     ["a document that names the offer", wellKnown((resource) => ({ items: [{ ...item, resource }] })), "success"],
     [

@@ -60,10 +60,12 @@ export async function openSeller({ facilitator }: Library, payTo: string, { hasD
       "GET /notes": route("$0.001"),
       "POST /notes": route("$0.002"),
       "DELETE /notes": route("$0.003"),
+      "GET /private": { price: "$0.001", extensions: { bazaar: { discoverable: false } } },
+      "GET /undeclared": { price: "$0.001" },
     }),
   );
   const sell: express.RequestHandler = (_req, res) => void res.json({ sold: true });
-  app.get(["/weather/:city", "/files/*path"], sell);
+  app.get(["/weather/:city", "/files/*path", "/private", "/undeclared"], sell);
   app.route("/notes").get(sell).post(sell).delete(sell);
   return serve(app, port);
 }

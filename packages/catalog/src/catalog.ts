@@ -219,11 +219,11 @@ async function search(
   const facets = shownFacets(filter, unverified);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
   const rank = (some: readonly number[]): Promise<Ranking> => rankSorted(query, some, { sources, sort });
-  // Entries that no owner has confirmed are ranked by themselves: they push out no others.
+  // Entries that an owner has confirmed are ranked by themselves first: others push none of them out.
   const isInParts = unverified === "last" && filter.verified === undefined;
-  const parts = isInParts ? [true, false].map((verified) => facetsOfFilter({ verified })) : [[]];
-  const rankings = rest ? [rest] : await Promise.all(parts.map((part) => rank([...facets, ...part])));
-  const ordered = rankings.flatMap(({ ranked }) => ranked).slice(0, MAX_RANKED);
+  const first = isInParts ? [facetsOfFilter({ verified: true })] : [];
+  const rankings = rest ? [rest] : await Promise.all([...first, []].map((part) => rank([...facets, ...part])));
+  const ordered = withoutRepeats(rankings.flatMap(({ ranked }) => ranked)).slice(0, MAX_RANKED);
   const shown = ordered.slice(0, limit);
   const more = ordered.slice(limit);
   const ids = shown.map(({ id }) => id);
@@ -236,6 +236,11 @@ async function search(
     isPartial: rankings.some(({ isPartial }) => isPartial),
     ...(more.length > 0 ? { cursor: writeSearchCursor(more) } : {}),
   };
+}
+
+function withoutRepeats(ranked: readonly Near[]): readonly Near[] {
+  const seen = new Set<number>();
+  return ranked.filter(({ id }) => !seen.has(id) && seen.add(id));
 }
 
 /** Scores have three decimals. */

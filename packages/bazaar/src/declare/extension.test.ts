@@ -37,6 +37,17 @@ const CITY = { properties: { city: { type: "string" } }, required: ["city"] };
 const POST = { key: "POST /weather", method: "POST" } as const;
 const ANY = { key: "/weather", method: undefined };
 
+test.each([
+  ["https://api.example.com/weather?city=Paris", undefined],
+  ["https://api.example.com/Weather/", "/weather"],
+  ["https://api.example.com//weather", "/weather"],
+  [undefined, undefined],
+])("a path without parameters that is requested as %s declares the template %s", (url, routeTemplate) => {
+  const { compiled } = declare({ discoverable: true });
+  const declared = compiled?.at({ method: "GET", locate: () => pathAt("/weather"), ...(url && { url }) });
+  expect((declared as BazaarDeclaration).routeTemplate).toBe(routeTemplate);
+});
+
 describe("a valid declaration", () => {
   test("a declaration is sent with its info, its schema and the method of the request", () => {
     const form = {

@@ -14,7 +14,7 @@ import type {
   Outline,
   RoutePath,
 } from "@farebox/core";
-import { isJsonObject } from "@farebox/core/protocol";
+import { isJsonObject, problemOfTemplate } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
 import { MAX_URL } from "../document-limits.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
@@ -118,14 +118,18 @@ function rememberLast(): Prepared["isListed"] {
 
 function fillIn(
   { fixed, fillPath, isListed }: Prepared,
-  { locate }: DeclarationOccasion,
+  { locate, url }: DeclarationOccasion,
 ): BazaarDeclaration | undefined {
   const { routeTemplate, pathParams } = locate();
   // A catalog would refuse it, or list a path that this route does not have.
   if (isRejected(pathParams)) return undefined;
   if (routeTemplate === undefined) return fixed;
-  const isTemplate = isListed({ template: routeTemplate, params: Object.keys(pathParams) });
-  return isTemplate ? fillPath(routeTemplate, pathParams) : fixed;
+  const params = Object.keys(pathParams);
+  if (isListed({ template: routeTemplate, params })) return fillPath(routeTemplate, pathParams);
+  const requested = url?.split("?")[0]?.slice(url.indexOf("/", 8)) ?? routeTemplate;
+  // The path begins behind `https://`. `/Plain/` belongs to the entry of `/plain`.
+  if (params.length > 0 || requested === routeTemplate || problemOfTemplate(routeTemplate) !== undefined) return fixed;
+  return { ...fixed, routeTemplate };
 }
 
 /** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */

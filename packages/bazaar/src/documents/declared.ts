@@ -49,8 +49,9 @@ export function describeOffers({ offers }: Pick<DescribedRoute, "offers">): stri
 
 /** The offers as in an entry of a catalog, with the price for people. */
 export function toAccepts(offers: readonly DescribedOffer[]): readonly JsonObject[] {
-  return offers.map(({ scheme, network, amount, asset, payTo, price, symbol, isMaximum }) => ({
-    ...{ scheme, network, amount, asset, payTo },
+  return offers.map(({ price, symbol, isMaximum, full, ...terms }) => ({
+    ...terms,
+    ...full,
     ...(price === undefined ? {} : { price: `${isMaximum ? "up to " : ""}${price} ${symbol}` }),
   }));
 }

@@ -267,7 +267,7 @@ function describePayment(offers: readonly DescribedOffer[]): JsonObject {
   return {
     protocols: ["x402"],
     ...(price === undefined ? {} : { price }),
-    offers: offers.map(({ isMaximum: _, ...offer }) => offer),
+    offers: offers.map(({ isMaximum: _, full: __, ...offer }) => offer),
   };
 }
 

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Registered, RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
-import { keepOffers, mergeService, offersOf, putOffer, type Service } from "../service.js";
+import { keepOffers, mergeService, putOffer, type Service } from "../service.js";
 import type { Inquiry } from "./owner-check.js";
 import { isSameTerms, type Outcome, questionOf } from "./proof.js";
 
@@ -36,7 +36,7 @@ export interface ClaimedEntry {
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** After a confirmation, another declaration is checked at the earliest after this time. */
+/** After a check, a payment leads to another one at the earliest after this time. */
 const CHANGE_MS = 10 * MINUTE_MS;
 /** After one failed check, after two, and so on. A server that was not reached is checked after a minute already. */
 const DELAYS_MS = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 6 * 60 * MINUTE_MS, DAY_MS];
@@ -88,13 +88,21 @@ export function claimEntry(
     const claim = { ...known, ...(known.failures === 0 ? {} : { question }), waiting: registration, dueMs };
     return { registered: LISTED, entry: { service, claims: [...others, claim] } };
   }
-  const claim: Claim = { dueMs: nowMs, failures: 0, ...known, ...inquiry, waiting: registration };
+  const dueMs = known === undefined ? nowMs : soonerDueOf(known, nowMs);
+  const claim: Claim = { failures: 0, ...known, ...inquiry, waiting: registration, dueMs };
   const waiting = { ...entry, claims: [...withoutOldest(others), claim] };
   const { failure } = claim;
   if (failure !== undefined && failure.kind !== "unreachable") return { registered: refuse(failure), entry: waiting };
   const unchecked = claimUnchecked(waiting, registration, { unverified, nowMs });
   if (unchecked.registered.kind === "listed") return unchecked;
   return { registered: failure === undefined ? { kind: "processing" } : refuse(failure), entry: waiting };
+}
+
+/** The seller may have mended the cause, so a payment brings the next check forward. */
+function soonerDueOf({ dueMs, failures, failure }: Claim, nowMs: number): number {
+  if (failure === undefined) return dueMs;
+  const checkedMs = dueMs - delayOf(failures, failure.kind);
+  return Math.min(dueMs, Math.max(nowMs, checkedMs + CHANGE_MS));
 }
 
 /** Makes room for one more claim that is not confirmed. Those that failed go first. */
@@ -135,21 +143,21 @@ export function applyOutcomes(
 ): ClaimedEntry {
   const applied = outcomes.reduce<ClaimedEntry>((current, [inquiry, outcome]) => {
     const claim = current.claims.find((one) => isSameClaim(one, inquiry));
-    if (claim === undefined) return current;
-    if (outcome.kind !== "confirmed") return fail(current, claim, { outcome, nowMs });
-    return confirm(current, claim, { declared: outcome.declared, nowMs });
+    // Claims of others may have pushed it out in the meantime. What the server says holds all the same.
+    if (outcome.kind === "confirmed") return confirm(current, claim ?? inquiry, { declared: outcome.declared, nowMs });
+    return claim === undefined ? current : fail(current, claim, { outcome, nowMs });
   }, entry);
   return withVerification(applied);
 }
 
+/** Lists what the server declares. The payment only led to it. */
 function confirm(
   { service, claims }: ClaimedEntry,
-  claim: Claim,
-  { declared, nowMs }: { readonly declared: Registration | undefined; readonly nowMs: number },
+  claim: Inquiry & Partial<Claim>,
+  { declared, nowMs }: { readonly declared: Registration; readonly nowMs: number },
 ): ClaimedEntry {
-  const { terms, waiting } = claim;
-  const question = (declared && questionOf(declared)) ?? claim.question;
-  const confirmed: Claim = { question, terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
+  const question = questionOf(declared) ?? claim.question;
+  const confirmed: Claim = { question, terms: claim.terms, confirmedMs: nowMs, failures: 0, dueMs: nowMs + DAY_MS };
   const isNew = !isConfirmed(claim);
   // The seller may have moved to another address. Then the server denies the former one.
   const others = claims
@@ -158,20 +166,10 @@ function confirm(
   // Offers of those who were believed so far vanish.
   const owned =
     service && keepOffers(service, (...offer) => isClaimedBy([...others.filter(isConfirmed), confirmed], ...offer));
-  const known = waiting?.offer ?? (owned && offersOf(owned).find((offer) => isSameTerms(offer, terms)));
-  const listed = declared === undefined ? waiting : { ...declared, offer: complete(declared.offer, known) };
-  const isChanged = listed !== undefined && !isListedAs(owned, listed);
   return {
-    service: isChanged ? putOffer(owned, listed, { updatedMs: nowMs, isDescribing: true }) : owned,
+    service: isListedAs(owned, declared) ? owned : putOffer(owned, declared, { updatedMs: nowMs, isDescribing: true }),
     claims: [...others, confirmed],
   };
-}
-
-/** `/.well-known/x402` names no time limit and no `extra`. Both are as in the payment. */
-function complete(offer: RegisteredOffer, known: RegisteredOffer | undefined): RegisteredOffer {
-  if (known === undefined || offer.maxTimeoutSeconds > 0) return offer;
-  const { maxTimeoutSeconds, extra } = known;
-  return { ...offer, maxTimeoutSeconds, extra };
 }
 
 /** Whether an entry already says what a registration declares. Path parameters are those of one request. */
@@ -188,6 +186,11 @@ function textOf(declared: Pick<Registration, "info">): string {
   return JSON.stringify(declared, (key, value) => (key === "pathParams" ? undefined : value));
 }
 
+/** How long a claim waits after a failed check. */
+function delayOf(failures: number, kind: string): number {
+  return DELAYS_MS[Math.min(kind === "unreachable" ? failures - 1 : failures, DELAYS_MS.length - 1)] ?? DAY_MS;
+}
+
 function fail(
   { service, claims }: ClaimedEntry,
   claim: Claim,
@@ -196,8 +199,7 @@ function fail(
   const { kind } = outcome;
   const { confirmedMs } = claim;
   const failures = claim.failures + 1;
-  const delay = DELAYS_MS[Math.min(kind === "unreachable" ? failures - 1 : failures, DELAYS_MS.length - 1)] ?? DAY_MS;
-  const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delay };
+  const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delayOf(failures, kind) };
   const isFading = confirmedMs !== undefined && kind !== "denied" && nowMs < confirmedMs + GONE_MS;
   const isForgotten = confirmedMs === undefined ? failures > MAX_FAILURES : !isFading;
   const isKept = isFading || (confirmedMs === undefined && kind === "unreachable");
@@ -225,7 +227,7 @@ function withVerification({ service, claims }: ClaimedEntry): ClaimedEntry {
   };
 }
 
-function isConfirmed({ confirmedMs }: Claim): boolean {
+function isConfirmed({ confirmedMs }: Partial<Claim>): boolean {
   return confirmedMs !== undefined;
 }
 

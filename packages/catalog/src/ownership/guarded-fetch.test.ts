@@ -21,7 +21,8 @@ async function open(server: ReturnType<typeof createServer>): Promise<URL> {
 function get(url: URL, network: Partial<Network> = {}): Promise<Fetched> {
   const { signal } = new AbortController();
   const target = { method: "GET", url, status: 402, maxBytes: 1_000 };
-  return fetchGuarded(target, { allowLocal: true, lookup: lookupLocal, timeLimitMs: LIMIT_MS, signal, ...network });
+  const any = { allowLocal: true, lookup: lookupLocal, takeAddress: () => true, timeLimitMs: LIMIT_MS, signal };
+  return fetchGuarded(target, { ...any, ...network });
 }
 
 describe("a response", () => {
@@ -189,7 +190,8 @@ test("a request carries no credentials, no body, and no words of a stranger", as
     });
     void open(server).then((url) => {
       const { signal } = new AbortController();
-      const network = { allowLocal: true, lookup: lookupLocal, timeLimitMs: LIMIT_MS, signal };
+      const takeAddress = () => true;
+      const network = { allowLocal: true, lookup: lookupLocal, takeAddress, timeLimitMs: LIMIT_MS, signal };
       void fetchGuarded({ method: "POST", url, status: 402, maxBytes: 10 }, network);
     });
   });

@@ -18,6 +18,8 @@ export interface Network {
   /** Whether `http:` URLs and private addresses are allowed, for development. */
   readonly allowLocal: boolean;
   readonly lookup: HostLookup;
+  /** Counts a request to an address, unless there were too many: strangers may give one server any number of names. */
+  readonly takeAddress: (address: string) => boolean;
   /** From the first DNS query to the last byte. */
   readonly timeLimitMs: number;
   /** Ends every request. */
@@ -43,7 +45,7 @@ export type Fetched =
       /** Absent with another status, an encoding, or too many bytes. */
       readonly body: string | undefined;
     }
-  | { readonly ok: false; readonly problem: string };
+  | { readonly ok: false; readonly problem: string; readonly isBusy?: true };
 
 const MAX_HEADER_BYTES = 32 * 1_024;
 /** Most addresses of one host that are tried. All of them are checked. */
@@ -65,6 +67,8 @@ export function fetchGuarded(target: Target, network: Network): Promise<Fetched>
   if (url.protocol !== "https:" && !(allowLocal && url.protocol === "http:")) return failed("is not https");
   // The socket makes no DNS query for an address, so it would not be checked.
   if (!allowLocal && !isPublicHost(url.hostname)) return failed(REFUSED);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && !network.takeAddress(host)) return failed(UNREACHABLE, { isBusy: true });
   return new Promise((resolve) => {
     let request: ClientRequest | undefined;
     const finish = (result: Fetched): void => {
@@ -75,7 +79,11 @@ export function fetchGuarded(target: Target, network: Network): Promise<Fetched>
     const timer = setTimeout(() => finish({ ok: false, problem: TOO_LATE }), network.timeLimitMs);
     timer.unref();
     const fail = (error?: Error): void =>
-      finish({ ok: false, problem: error instanceof PrivateAddress ? REFUSED : UNREACHABLE });
+      finish({
+        ok: false,
+        problem: error instanceof PrivateAddress ? REFUSED : UNREACHABLE,
+        ...(error instanceof BusyAddress ? { isBusy: true } : {}),
+      });
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const headers = { Accept: "application/json", "Accept-Encoding": "identity", "User-Agent": "farebox-catalog" };
     try {
@@ -103,8 +111,8 @@ export function fetchGuarded(target: Target, network: Network): Promise<Fetched>
 
 const BODIES: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-async function failed(problem: string): Promise<Fetched> {
-  return { ok: false, problem };
+async function failed(problem: string, more: { readonly isBusy?: true } = {}): Promise<Fetched> {
+  return { ok: false, problem, ...more };
 }
 
 function toFetched({ statusCode = 0, headers }: IncomingMessage, body: string | undefined): Fetched {
@@ -127,8 +135,10 @@ async function readBody(response: IncomingMessage, { status, maxBytes }: Target)
 
 class PrivateAddress extends Error {}
 
+class BusyAddress extends Error {}
+
 /** One private address among others is enough to refuse a host. */
-function checkedLookup({ lookup, allowLocal }: Network): LookupFunction {
+function checkedLookup({ lookup, allowLocal, takeAddress }: Network): LookupFunction {
   return (hostname, { all }, callback) => {
     lookup(hostname).then(
       (found) => {
@@ -136,6 +146,7 @@ function checkedLookup({ lookup, allowLocal }: Network): LookupFunction {
         const [first] = addresses;
         if (first === undefined) return callback(new Error("no address"), "");
         if (!allowLocal && !addresses.every(isPublicHost)) return callback(new PrivateAddress(), "");
+        if (!takeAddress(first)) return callback(new BusyAddress(), "");
         if (all !== true) return callback(null, first, isIP(first));
         const tried = addresses.slice(0, MAX_ADDRESSES);
         callback(

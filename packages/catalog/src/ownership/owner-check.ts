@@ -8,6 +8,7 @@
 import type { RegistrationRules } from "@farebox/bazaar/facilitator";
 import { type Fetched, fetchGuarded, type Network } from "./guarded-fetch.js";
 import {
+  isElsewhere,
   judgeChallenge,
   judgeWellKnown,
   type NamedRoute,
@@ -45,7 +46,8 @@ const MAX_DOCUMENTS = 20;
 const MAX_RESOURCES = 4;
 
 /** Creates the check. */
-export function createOwnerCheck(network: Network, now: () => number): OwnerCheck {
+export function createOwnerCheck(rules: Omit<Network, "takeAddress">, now: () => number): OwnerCheck {
+  const network = { ...rules, takeAddress: createAddressLimits(now) };
   const limits = createOriginLimits(now);
   const documents = createDocuments(network, limits, now);
 
@@ -70,7 +72,7 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
     const responses = new Map<string, Fetched>();
     let failure: Fetched | undefined;
     for (const [at, { question, terms }] of inquiries.entries()) {
-      if (question.type === "mcp" || isConfirmed(outcomes[at])) continue;
+      if (question.type === "mcp" || isFinal(outcomes[at])) continue;
       const { method, url } = question;
       const key = `${method} ${url}`;
       let response = responses.get(key) ?? failure;
@@ -78,10 +80,10 @@ export function createOwnerCheck(network: Network, now: () => number): OwnerChec
         const target = { method, url: new URL(url), status: 402, maxBytes: MAX_CHALLENGE };
         response = await fetchGuarded(target, network);
         responses.set(key, response);
-        // A server that does not respond in time gets no other request.
+        // A server that does not respond to one request gets no other.
         if (!response.ok) failure = response;
       }
-      const outcome = response && judgeResource({ question, terms }, response, network);
+      const outcome = response && judgeFetched({ question, terms }, response, network);
       const isSilent = outcome !== undefined && outcome.kind !== "confirmed" && outcome.kind !== "denied";
       if (!isSilent || outcomes[at]?.kind !== "denied") outcomes[at] = outcome;
     }
@@ -109,16 +111,21 @@ function isConfirmed(outcome: Outcome | undefined): boolean {
   return outcome?.kind === "confirmed";
 }
 
+/** Whether no resource has to decide. A server that does not respond with its document gets no other request. */
+function isFinal(outcome: Outcome | undefined): boolean {
+  return isConfirmed(outcome) || isElsewhere(outcome) || outcome?.kind === "unreachable";
+}
+
 interface Documents {
   /** The document of a server that was fetched within a minute. */
-  known(origin: string): Promise<Named> | undefined;
+  known(origin: string): Promise<Named | undefined> | undefined;
   /** Fetches it; `undefined` while there were too many requests to the server. */
-  fetch(origin: string): Promise<Named> | undefined;
+  fetch(origin: string): Promise<Named | undefined> | undefined;
 }
 
 /** One document decides about all routes of its server. */
 function createDocuments(network: Network, limits: OriginLimits, now: () => number): Documents {
-  const kept = new Map<string, { readonly untilMs: number; readonly named: Promise<Named> }>();
+  const kept = new Map<string, { readonly untilMs: number; readonly named: Promise<Named | undefined> }>();
   return {
     known(origin) {
       const document = kept.get(origin);
@@ -132,9 +139,13 @@ function createDocuments(network: Network, limits: OriginLimits, now: () => numb
         kept.delete(oldest);
       }
       const url = new URL("/.well-known/x402", origin);
-      const named = fetchGuarded({ method: "GET", url, status: 200, maxBytes: MAX_DOCUMENT }, network).then(
-        (fetched): Named => (fetched.ok ? readWellKnown(fetched.body ?? "", origin) : fetched.problem),
-      );
+      const target = { method: "GET", url, status: 200, maxBytes: MAX_DOCUMENT };
+      const named = fetchGuarded(target, network).then((fetched): Named | undefined => {
+        if (fetched.ok) return readWellKnown(fetched.body ?? "", origin);
+        // The next check tries again.
+        if (kept.get(origin)?.named === named) kept.delete(origin);
+        return fetched.isBusy ? undefined : fetched.problem;
+      });
       kept.set(origin, { untilMs: now() + DOCUMENT_MS, named });
       return named;
     },
@@ -144,10 +155,11 @@ function createDocuments(network: Network, limits: OriginLimits, now: () => numb
 /** What a document names, or why it could not be fetched. */
 type Named = readonly NamedRoute[] | string;
 
-function judgeDocument({ question, terms }: Inquiry, named: Named, rules: RegistrationRules): Outcome {
+/** `undefined` where the document leaves the decision to the resource. */
+function judgeDocument({ question, terms }: Inquiry, named: Named, rules: RegistrationRules): Outcome | undefined {
   if (typeof named === "string") return { kind: "unreachable", reason: `the server of the URL ${named}` };
   const silent = { kind: "unreachable", reason: "/.well-known/x402 of the server does not name the tool" } as const;
-  return judgeWellKnown(question, terms, named, rules) ?? silent;
+  return judgeWellKnown(question, terms, named, rules) ?? (question.type === "mcp" ? silent : undefined);
 }
 
 /** Statuses that say nothing about a resource. */
@@ -155,7 +167,9 @@ function isFailing(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-function judgeResource({ question, terms }: Inquiry, fetched: Fetched, rules: RegistrationRules): Outcome {
+/** `undefined` if the request has to wait. */
+function judgeFetched({ question, terms }: Inquiry, fetched: Fetched, rules: RegistrationRules): Outcome | undefined {
+  if (!fetched.ok && fetched.isBusy) return undefined;
   if (!fetched.ok) return { kind: "unreachable", reason: `the server of the URL ${fetched.problem}` };
   const { status } = fetched;
   if (status === 402) return judgeChallenge(question, terms, fetched, rules);
@@ -188,6 +202,38 @@ interface OriginLimit {
   freeMs: number;
   /** The last turn that was given away. */
   turnMs: number;
+}
+
+/** Requests to one address at once, and one more each 100 ms. Many servers may share one. */
+const ADDRESS_BURST = 20;
+const ADDRESS_INTERVAL_MS = 100;
+
+/** Limits requests to each address, whatever names lead there. */
+function createAddressLimits(now: () => number): Network["takeAddress"] {
+  const freeAt = new Map<string, number>();
+  return (address) => {
+    const key = networkOf(address);
+    const earliestMs = now() - ADDRESS_BURST * ADDRESS_INTERVAL_MS;
+    const freeMs = Math.max(freeAt.get(key) ?? 0, earliestMs) + ADDRESS_INTERVAL_MS;
+    if (freeMs > now()) return false;
+    // The last one used is the last one forgotten.
+    freeAt.delete(key);
+    freeAt.set(key, freeMs);
+    for (const oldest of freeAt.keys()) {
+      if (freeAt.size <= MAX_ORIGINS) break;
+      freeAt.delete(oldest);
+    }
+    return true;
+  };
+}
+
+/** One machine may have all addresses of an IPv6 network. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.toLowerCase().split("::");
+  const [groups, last] = [head, tail].map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: Math.max(0, 8 - (groups?.length ?? 0) - (last?.length ?? 0)) }, () => "0");
+  return [...(groups ?? []), ...zeros, ...(last ?? [])].slice(0, 4).join(":");
 }
 
 /** Limits requests to each server. Keeps only servers with requests of the last seconds. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { setMaxListeners } from "node:events";
 import type { Registered, Registration } from "@farebox/bazaar/facilitator";
 import { readService, type Service } from "../service.js";
 import type { CatalogStore, Decide, DueEntry, EntryChange, EntryChecks, EntryKey } from "../store.js";
@@ -54,6 +55,8 @@ export function createOwners(deps: OwnersDeps): Owners {
   const { store, allowLocal, unverified, now, toChange } = deps;
   const end = new AbortController();
   const { signal } = end;
+  // Each open request listens.
+  setMaxListeners(0, signal);
   const { lookup = allowLocal ? lookupLocal : lookupPublic } = deps;
   const { check } = createOwnerCheck({ allowLocal, lookup, signal, timeLimitMs: TIME_LIMIT_MS }, now);
   const running = new Set<Promise<void>>();

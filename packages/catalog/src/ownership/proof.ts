@@ -32,12 +32,21 @@ export interface Question {
 export type OfferTerms = Pick<RegisteredOffer, "scheme" | "network" | "asset" | "payTo">;
 
 /**
- * The outcome of a check. `confirmed`: with what the server itself declares, if it does. `denied`: the server names other
- * payees. `absent`: it responds, without an offer. A reason is a sentence for whoever pays, and holds no text of the server.
+ * The outcome of a check. `confirmed`: with what the server itself declares. `denied`: the server names other payees, lists the
+ * resource elsewhere or not at all. `absent`: it responds, without an offer. A reason is a sentence for whoever pays, and holds no
+ * text of the server.
  */
-export type Outcome =
-  | { readonly kind: "confirmed"; readonly declared?: Registration | undefined }
-  | { readonly kind: "denied" | "absent" | "unreachable"; readonly reason: string };
+export type Outcome = Confirmed | Refused;
+
+interface Confirmed {
+  readonly kind: "confirmed";
+  readonly declared: Registration;
+}
+
+interface Refused {
+  readonly kind: "denied" | "absent" | "unreachable";
+  readonly reason: string;
+}
 
 const MAX_QUERY = 2_000;
 
@@ -94,9 +103,26 @@ function isSameAddress(one: string, other: string): boolean {
 
 const DENIED = "names other offers for this resource";
 
+/** The server sells here, but what it declares is another entry, or none. */
+const ELSEWHERE: Refused = {
+  kind: "denied",
+  reason: "the server lists this under another resource, routeTemplate or method",
+};
+const UNDECLARED: Refused = {
+  kind: "denied",
+  reason: "the server itself declares no bazaar extension for this resource",
+};
+const UNREADABLE: Refused = { kind: "absent", reason: "the bazaar extension of the server itself is not valid" };
+
+/** Whether the document lists the resource in another spelling. A resource may repeat any spelling, so it cannot say otherwise. */
+export function isElsewhere(outcome: Outcome | undefined): boolean {
+  return outcome === ELSEWHERE;
+}
+
 /** An offer of the server, and what the server says about its resource. */
 interface NamedOffer {
   readonly offer: OfferTerms & JsonObject;
+  readonly url: string;
   readonly resource: JsonObject;
   readonly declaration: unknown;
 }
@@ -109,29 +135,40 @@ function confirm(
   rules: RegistrationRules,
 ): Outcome | undefined {
   const same = named.filter(({ offer }) => isSameTerms(offer, terms));
-  if (same.length === 0) return undefined;
-  const declared = same.flatMap((one) => readDeclared(question, one, rules) ?? []);
-  return { kind: "confirmed", declared: declared[0] };
+  const outcomes = same.map((one) => readDeclared(question, one, rules));
+  // A header may have no room for the declaration. Then the body has it.
+  return outcomes.find(({ kind }) => kind === "confirmed") ?? outcomes.find((one) => one !== UNDECLARED) ?? outcomes[0];
 }
 
 /** Reads the declaration of the server itself like that of a payment, with the same limits. */
 function readDeclared(
   question: Question,
-  { offer, resource, declaration }: NamedOffer,
+  { offer, url, resource, declaration = undeclaredTool(question) }: NamedOffer,
   rules: RegistrationRules,
-): Registration | undefined {
-  const { url, method } = question;
+): Outcome {
+  if (declaration === undefined) return UNDECLARED;
+  const isTemplate = isJsonObject(declaration) && declaration["routeTemplate"] !== undefined;
   const read = readRegistration(
     {
       paymentRequirements: offer,
-      paymentPayload: { accepted: offer, resource: { ...resource, url }, extensions: { [BAZAAR]: declaration } },
+      paymentPayload: {
+        accepted: offer,
+        resource: { ...resource, url: isTemplate ? question.url : url },
+        extensions: { [BAZAAR]: declaration },
+      },
     },
     rules,
   );
-  if (read.kind !== "registration") return undefined;
-  const { registration } = read;
-  const isSame = registration.resource === question.resource && registration.toolName === question.toolName;
-  return isSame && (method === "" || registration.info.input.method === method) ? registration : undefined;
+  if (read.kind !== "registration") return UNREADABLE;
+  const { registration: declared } = read;
+  const isSame = declared.resource === question.resource && declared.toolName === question.toolName;
+  const isSameMethod = question.method === "" || declared.info.input.method === question.method;
+  return isSame && isSameMethod ? { kind: "confirmed", declared } : ELSEWHERE;
+}
+
+/** A document that names a tool lists it, even without a declaration. */
+function undeclaredTool({ type, toolName }: Question): JsonObject | undefined {
+  return type === "mcp" ? { info: { input: { type, toolName, inputSchema: {} } }, schema: {} } : undefined;
 }
 
 /** Reads the 402 of a resource: the challenge in the header, or in the body. */
@@ -143,15 +180,16 @@ export function judgeChallenge(
 ): Outcome {
   const header = Buffer.from(response.paymentRequired ?? "", "base64").toString("utf8");
   const challenges = [header, response.body ?? ""].flatMap(readObject).filter(({ accepts }) => Array.isArray(accepts));
-  const named = challenges
-    .filter((challenge) => isAbout(question, challenge))
-    .flatMap(({ accepts, resource, extensions }) => {
-      const declaration = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
-      return readOffers(accepts).map((offer) => ({
-        ...{ offer, declaration },
-        resource: isJsonObject(resource) ? resource : {},
-      }));
-    });
+  const named = challenges.flatMap((challenge) => {
+    const { accepts, resource, extensions } = challenge;
+    const url = urlOf(challenge);
+    if (!isSameUrl(url, question.url)) return [];
+    const declaration = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
+    return readOffers(accepts).map((offer) => ({
+      ...{ offer, url, declaration },
+      resource: isJsonObject(resource) ? resource : {},
+    }));
+  });
   const confirmed = confirm(question, terms, named, rules);
   if (confirmed !== undefined) return confirmed;
   if (named.length > 0) return { kind: "denied", reason: `the server of the URL ${DENIED}` };
@@ -159,14 +197,11 @@ export function judgeChallenge(
   return { kind: "absent", reason: `the server of the URL ${problem}` };
 }
 
-/** A proxy passes on the 402 of another server, so a challenge must name the URL that was requested, and its template. */
-function isAbout({ url, routeTemplate }: Question, { resource, accepts, extensions }: JsonObject): boolean {
+/** A proxy passes on the 402 of another server, so a challenge must name the URL that was requested. */
+function urlOf({ resource, accepts }: JsonObject): string {
   const [offer] = accepts as readonly unknown[];
-  const named = isJsonObject(resource) ? resource["url"] : isJsonObject(offer) ? offer["resource"] : undefined;
-  if (!isSameUrl(named, url)) return false;
-  if (routeTemplate === undefined) return true;
-  const declared = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
-  return isJsonObject(declared) && declared["routeTemplate"] === routeTemplate;
+  const url = isJsonObject(resource) ? resource["url"] : isJsonObject(offer) ? offer["resource"] : undefined;
+  return typeof url === "string" ? url : "";
 }
 
 /** The offers of one route or tool, as `/.well-known/x402` names them. */
@@ -200,7 +235,7 @@ export function readWellKnown(text: string, origin: string): readonly NamedRoute
       toolName: typeof toolName === "string" ? toolName : "",
       method: typeof method === "string" ? method : undefined,
       offers: readOffers(Array.isArray(accepts) ? accepts : [accepts]).map((offer) => ({
-        ...{ offer, declaration },
+        ...{ offer, declaration, url: new URL(url, origin).href },
         resource: item,
       })),
     };
@@ -214,20 +249,33 @@ export function judgeWellKnown(
   routes: readonly NamedRoute[],
   rules: RegistrationRules,
 ): Outcome | undefined {
-  const named = routes
+  const alike = routes
     .filter((route) => route.type === question.type && route.toolName === question.toolName)
-    .filter(({ method }) => method === undefined || question.type === "mcp" || method === question.method)
-    .filter(({ url }) => isSameUrl(url, question.resource))
-    .flatMap(({ offers }) => offers);
-  const denied: Outcome = { kind: "denied", reason: `/.well-known/x402 of the server ${DENIED}` };
-  return confirm(question, terms, named, rules) ?? (named.length > 0 ? denied : undefined);
+    .filter(({ url }) => spellingOf(url) === spellingOf(question.resource));
+  const same = alike.filter(({ url }) => isSameUrl(url, question.resource));
+  if (same.length === 0) return alike.length > 0 ? ELSEWHERE : undefined;
+  const named = same.filter(
+    ({ method }) => method === undefined || method === question.method || question.type === "mcp",
+  );
+  if (named.length === 0) return undefined;
+  const offers = named.flatMap((route) => route.offers);
+  return (
+    confirm(question, terms, offers, rules) ?? { kind: "denied", reason: `/.well-known/x402 of the server ${DENIED}` }
+  );
 }
 
 /** Ignores the query, and how characters are encoded. */
-function isSameUrl(one: unknown, other: string): boolean {
-  if (typeof one !== "string" || !URL.canParse(one) || !URL.canParse(other)) return false;
+function isSameUrl(one: string, other: string): boolean {
+  if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [first, second] = [new URL(one), new URL(other)];
   return first.origin === second.origin && decode(first.pathname) === decode(second.pathname);
+}
+
+/** Ignores what most routers ignore too: case, repeated slashes, and a slash at the end. */
+function spellingOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  const segments = decode(pathname).toLowerCase().split("/");
+  return [origin, ...segments.filter((segment) => segment !== "")].join("/");
 }
 
 function decode(path: string): string {

@@ -29,6 +29,8 @@ export interface DescribedOffer {
   readonly amount: string | undefined;
   readonly asset: string | undefined;
   readonly payTo: string | undefined;
+  /** As in a challenge; absent if the request decides. */
+  readonly full?: Offer["requirements"];
   /** Whether a lower amount may be charged. */
   readonly isMaximum: boolean;
 }
@@ -116,7 +118,7 @@ function describeOffer({ scheme: { allowsLess = false }, asset, amount, requirem
   const { scheme, network, payTo } = requirements;
   const price = asset.decimals === undefined ? undefined : formatAmount(amount, asset.decimals);
   const terms = { amount: amount.toString(), asset: asset.id, symbol: asset.symbol, payTo };
-  return { scheme, network, price, ...terms, isMaximum: allowsLess };
+  return { scheme, network, price, ...terms, isMaximum: allowsLess, full: requirements };
 }
 
 function describeDynamic({ scheme, network, payTo }: DynamicTerms): DescribedOffer {
