@@ -221,11 +221,6 @@ export function fold(text: string): string {
   return text.toUpperCase();
 }
 
-/** Percent-encodes what clients never send as it is: all but visible ASCII. */
-export function encodeCharacters(text: string): string {
-  return text.replace(/[^\x21-\x7e]+/g, (some) => encodeURIComponent(some.replace(/\p{Surrogate}/gu, "\ufffd")));
-}
-
 /** Collapses repeated slashes: a router mounted at `/a/` reads `/a//b/` as `/a/b/`. */
 export function collapseSlashes(path: string): string {
   return path.replace(/\/{2,}/g, "/");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { encodeCharacters, fold } from "./path-form.js";
+import { fold } from "./path-form.js";
 
 /** Two proxies in a row decode twice. More does not occur in practice. */
 const MAX_DECODINGS = 2;
@@ -22,18 +22,30 @@ export function otherReadings(path: string): readonly string[] {
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
     // NUL ends a string in C.
-    const read = encodeCharacters(decoded.replaceAll("\\", "/").split("\0", 1).join());
-    // What stands before the first slash may become a part of the host.
-    readings.add(resolveDots(read)).add(resolveDots(read.slice(Math.max(read.indexOf("/"), 0))));
+    const read = decoded.replaceAll("\\", "/").split("\0", 1).join();
+    for (const spelled of [read, decodeCharacters(read), encodeCharacters(read)]) {
+      // What stands before the first slash may become a part of the host.
+      readings.add(resolveDots(spelled)).add(resolveDots(spelled.slice(Math.max(spelled.indexOf("/"), 0))));
+    }
     decoded = decodeOnce(decoded);
   }
   readings.delete(path);
   return [...readings];
 }
 
-/** Decodes ASCII only. Keys have other characters encoded, as clients send them: see {@link encodeCharacters}. */
+/** Decodes ASCII only. */
 function decodeOnce(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** Decodes the other characters, which a key may name as they are. */
+function decodeCharacters(path: string): string {
+  return path.replace(/(?:%[89a-f][0-9a-f])+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
+}
+
+/** Encodes them, as a key may name them. */
+function encodeCharacters(path: string): string {
+  return path.replace(/[^\x21-\x7e]+/g, (some) => encodeURIComponent(some.replace(/\p{Surrogate}/gu, "\ufffd")));
 }
 
 function resolveDots(path: string): string {

@@ -34,16 +34,6 @@ describe("parseRouteKey", () => {
     expect(parseRouteKey(key)).toEqual({ ok: false, expected: expect.stringContaining("<METHOD> <path>") });
   });
 
-  test.each<[written: string, sent: string]>([
-    ["/é", "/%C3%A9"],
-    ["/caf%C3%A9", "/caf%C3%A9"],
-    ["/files/日本/:größe", "/files/%E6%97%A5%E6%9C%AC/:größe"],
-    ['/:"é"/a<b^é', '/:"é"/a<b^%C3%A9'],
-    ["/\ud800", "/%EF%BF%BD"],
-  ])("reads %j as clients send it", (written, sent) => {
-    expect(parseRouteKey(`GET ${written}`)).toEqual({ ok: true, method: "GET", path: sent });
-  });
-
   const METHODS_EXPECTED = "one of the methods GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS before the path";
 
   test.each<[word: string, remedy: string]>([
@@ -82,8 +72,7 @@ describe("parseRouteKey", () => {
       fc.property(keys, (key) => {
         const parsed = parseRouteKey(key);
         if (!parsed.ok) expect(parsed.expected).not.toBe("");
-        else if (!/[^\x20-\x7e]/.test(key))
-          expect(parsed.method === undefined ? parsed.path : `${parsed.method} ${parsed.path}`).toBe(key);
+        else expect(parsed.method === undefined ? parsed.path : `${parsed.method} ${parsed.path}`).toBe(key);
       }),
     );
   });

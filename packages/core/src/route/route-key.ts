@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { encodeCharacters } from "./path-form.js";
 
 /** The methods that a key may name. A key for GET covers HEAD, too, because Express serves HEAD through GET. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -16,7 +15,7 @@ type KeyPath = `/${string}` | `{/${string}`;
 /** A route key: `"GET /weather"`. Without a method it covers every method except OPTIONS. */
 export type RouteKey = `${Method} ${KeyPath}` | KeyPath;
 
-/** The parts of a key, with its path as clients send it, percent-encoded; or a description of valid keys. */
+/** The parts of a key, or a description of valid keys. */
 export type ParsedRouteKey =
   | { readonly ok: true; readonly method: Method | undefined; readonly path: string }
   | { readonly ok: false; readonly expected: string };
@@ -28,14 +27,7 @@ export function parseRouteKey(key: string): ParsedRouteKey {
   const { method, path } = KEY.exec(key)?.groups ?? {};
   if (path === undefined) return { ok: false, expected: explainShape(key) };
   if (method !== undefined && !isMethod(method)) return { ok: false, expected: explainMethod(method) };
-  return { ok: true, method, path: path.replaceAll(NAME_OR_UNSENT, encodeUnsent) };
-}
-
-/** Names of parameters and wildcards, which are never sent; and characters that clients always encode. */
-const NAME_OR_UNSENT = /[:*](?:"[^"]{1,200}"|[\p{ID_Start}$_][\p{ID_Continue}$]*)|[^\x21-\x7e]/gu;
-
-function encodeUnsent(text: string): string {
-  return /^[:*]/.test(text) ? text : encodeCharacters(text);
+  return { ok: true, method, path };
 }
 
 /** Whether a key covers requests of a method. */
