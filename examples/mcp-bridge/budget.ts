@@ -52,7 +52,7 @@ export class Budget {
     this.total = total;
   }
 
-  /** Opens the file, and creates it if there is none. @throws BudgetError when the file is damaged or cannot be written */
+  /** Opens the file, and creates a missing one. @throws BudgetError when the file is damaged or cannot be written */
   static open(file: string, total: Dollars): Budget {
     return guard(file, () => {
       create(file);

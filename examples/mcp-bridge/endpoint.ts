@@ -20,7 +20,7 @@ export interface EndpointPlace {
   readonly origin: string;
   /** `/weather/:city`. */
   readonly template: string;
-  /** The template is a path without parameters, whatever it looks like. */
+  /** The template is a path without parameters, even if it looks like a template. */
   readonly isLiteral?: boolean;
   /** A host with a private address is refused, after DNS. */
   readonly isPublicOnly?: boolean;
@@ -98,7 +98,7 @@ export function templateIn(extensions: unknown, path: string): string | undefine
   return /\/(?::\w|\*)/.test(written) ? written : undefined;
 }
 
-/** Whether a URL is that of an endpoint, whatever the parameters are called. */
+/** Whether a URL is that of an endpoint, with any names of its parameters. */
 export function isSamePlace({ origin, template }: EndpointPlace, url: unknown): boolean {
   const shapeOf = (path: string) => path.replaceAll(PARAM, ":");
   return typeof url === "string" && url.startsWith(origin) && shapeOf(url.slice(origin.length)) === shapeOf(template);

@@ -29,7 +29,7 @@ export interface Encoder {
   readonly id: string;
   readonly dimensions: number;
   readonly minScore: number;
-  /** The vector of a query; `undefined` when there is none in time. All zeros: not understood. */
+  /** The vector of a query; `undefined` when it does not come in time. All zeros: not understood. */
   encodeQuery(text: string): Promise<Int8Array | undefined>;
   /** The vectors of entries; `undefined` when the embedder failed. */
   encodeEntries(texts: readonly string[]): Promise<readonly Int8Array[] | undefined>;

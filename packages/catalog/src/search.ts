@@ -45,7 +45,7 @@ const MEANINGFUL = 0.25;
 const TEXT = 0.1;
 /** The weight of a shared word in a query with a name. */
 const NAMES = 0.5;
-/** An entry with this share of the words of a query fits it, whatever it means. */
+/** An entry with this share of the words of a query fits it, even with another meaning. */
 const SHARED = 0.5;
 /** An entry with a lower score does not fit, where only words are compared. */
 const MIN_BY_WORDS = 0.2;

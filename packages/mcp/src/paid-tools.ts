@@ -38,7 +38,7 @@ export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine 
 export interface PaidToolsOptions {
   /**
    * Where clients reach the MCP server, and under which URL catalogs list the tools: `https://api.example.com/mcp`, or `/mcp` below
-   * the `publicUrl` of the payments. Without it catalogs list `mcp://tool/<name>`, and nobody learns where the server is.
+   * the `publicUrl` of the payments. Without it catalogs list `mcp://tool/<name>`, and clients do not learn where the server is.
    */
   readonly serverUrl?: string;
   /** How clients reach the tools. Default `"streamable-http"`. */

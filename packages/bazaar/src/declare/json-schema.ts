@@ -79,7 +79,7 @@ const UNIQUE_ITEMS: FuncKeywordDefinition = {
   error: { message: "must NOT have duplicate items" },
 };
 
-/** Equal values have equal texts, in whatever order their keys are. */
+/** Equal values have equal texts, in any order of their keys. */
 function writeSorted(value: unknown): string | undefined {
   return JSON.stringify(value, (_, inner: unknown) =>
     isJsonObject(inner)

@@ -14,7 +14,7 @@ import { compileSchema, type SchemaProblem } from "./json-schema.js";
 export interface ReadToolSchema {
   /** As MCP shows it: of an object, with its dialect. A copy. */
   readonly schema: JsonSchema;
-  /** The first mismatch of a value; `undefined` if there is none. */
+  /** The first mismatch of a value; `undefined` if the value matches. */
   readonly check: (value: unknown) => SchemaProblem | undefined;
 }
 

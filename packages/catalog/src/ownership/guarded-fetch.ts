@@ -10,7 +10,7 @@ import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { isPublicHost } from "@farebox/bazaar/facilitator";
 
-/** Finds the addresses of a host. A rejection means that there is none. */
+/** Finds the addresses of a host. A rejection means no address. */
 export type HostLookup = (hostname: string) => Promise<readonly string[]>;
 
 /** Which servers may be reached, and how their addresses are found. */
@@ -36,7 +36,7 @@ export interface Target {
   readonly maxBytes: number;
 }
 
-/** A response, or why there is none: the end of a sentence about the server. */
+/** A response, or why it is missing: the end of a sentence about the server. */
 export type Fetched =
   | {
       readonly ok: true;

@@ -208,7 +208,7 @@ interface OriginLimit {
 const ADDRESS_BURST = 20;
 const ADDRESS_INTERVAL_MS = 100;
 
-/** Limits requests to each address, whatever names lead there. */
+/** Limits requests to each address, under all names that lead there. */
 function createAddressLimits(now: () => number): Network["takeAddress"] {
   const freeAt = new Map<string, number>();
   return (address) => {

@@ -33,7 +33,7 @@ export type OfferTerms = Pick<RegisteredOffer, "scheme" | "network" | "asset" | 
 
 /**
  * The outcome of a check. `confirmed`: with what the server itself declares. `denied`: the server names other payees, lists the
- * resource elsewhere or not at all. `absent`: it responds, without an offer. A reason is a sentence for whoever pays, and holds no
+ * resource elsewhere or not at all. `absent`: it responds, without an offer. A reason is a sentence for the payer, and holds no
  * text of the server.
  */
 export type Outcome = Confirmed | Refused;

@@ -88,7 +88,7 @@ type Step = string;
 const PARAM = "param";
 /** Any characters, or none. */
 const ANY = "any";
-/** The slash before a wildcard that is a whole segment: without the wildcard there is none. Always stands before {@link ANY}. */
+/** The slash before a wildcard that is a whole segment: without the wildcard it is missing, too. Always stands before {@link ANY}. */
 const OPTIONAL_SLASH = "slash";
 /** One slash or more of a declared value, which has lost how they were written. */
 const SLASHES = "slashes";
@@ -100,7 +100,7 @@ const ENCODED_SLASH = "\0";
 
 /**
  * Whether a path matches a template. Case, percent-encoding, repeated slashes and a slash at the end do not count, because routers
- * and proxies differ in them. Takes time in proportion to the length of the path, whatever the template says.
+ * and proxies differ in them. Takes time in proportion to the length of the path, for any template.
  *
  * @param pathParams - The values that the seller declares for the path. A value with a slash, or an empty one, stands in the path as
  *   it is.
