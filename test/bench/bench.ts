@@ -47,7 +47,7 @@ const minutes = Number(options.minutes ?? (options.quick ? 0.2 : 10));
 if (!(minutes > 0)) throw new RangeError(`--minutes must be a number above 0, not ${options.minutes}`);
 
 const note = (what: string) => void process.stderr.write(`\r\u001b[2K${what}`);
-const FULL: Effort = { generations: 3, rounds: 2, seconds: 2, warmUpSeconds: 3, requests: 200, note };
+const FULL: Effort = { generations: 2, rounds: 2, seconds: 1.5, warmUpSeconds: 2, requests: 200, note };
 const QUICK: Effort = { generations: 1, rounds: 1, seconds: 0.2, warmUpSeconds: 0, requests: 10, note };
 const effort = options.quick ? QUICK : FULL;
 

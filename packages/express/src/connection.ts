@@ -71,12 +71,12 @@ class Connection {
       for (const listener of this.#listeners) listener();
     });
     const { destroy } = socket;
-    socket.destroy = (error) => {
+    Reflect.set(socket, "destroy", (error?: Error) => {
       // An error comes from the network. A socket that is no longer writable has lost its client.
       if (error || this.#held === 0 || !socket.writable) return destroy.call(socket, error);
       this.#isDestroyPutOff = true;
       return socket;
-    };
+    });
   }
 
   /** Returns a function that removes the listener. */

@@ -83,11 +83,17 @@ class ExpressRequest implements GateRequest {
     return parsedBody(this.#req);
   }
 
-  readonly header = (name: string): string | undefined => this.#req.get(name);
+  header(name: string): string | undefined {
+    return this.#req.get(name);
+  }
 
-  readonly digestBody = (): BodyDigest | Promise<BodyDigest> => digestBody(this.#req);
+  digestBody(): BodyDigest | Promise<BodyDigest> {
+    return digestBody(this.#req);
+  }
 
-  readonly mountTemplate = (): string => readMountTemplate(this.#req, this.#gate);
+  mountTemplate(): string {
+    return readMountTemplate(this.#req, this.#gate);
+  }
 }
 
 /** Removes the payment and its token from a request, so that no handler logs or forwards them. */

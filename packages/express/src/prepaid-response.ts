@@ -57,11 +57,11 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
 function onHead(res: ServerResponse, listener: () => void): void {
   const writeHead = res.writeHead.bind(res);
   const rehearsal = new HeadRehearsal(res);
-  res.writeHead = (...args: WriteHeadArguments) => {
+  Reflect.set(res, "writeHead", (...args: WriteHeadArguments) => {
     rehearsal.writeHead(args);
     listener();
     return writeHead(res.statusCode);
-  };
+  });
 }
 
 /** A conditional request could get an empty 304 for its money. */

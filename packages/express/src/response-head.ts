@@ -1,6 +1,9 @@
 /**
  * The head of a response: status and headers, read and restored as one value; and the gate's own responses, written as a whole.
  *
+ * Methods are replaced by `Reflect.set`, never by `res.method = () => …`: V8 puts a function that is written there into the
+ * old generation, where it keeps the response and its request until the next full collection.
+ *
  * @module
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
@@ -50,16 +53,19 @@ export function setHeaders(res: ServerResponse, headers: Headers): void {
 
 /** Puts a head back, as far as it has changed. */
 export function restoreHead(res: ServerResponse, head: ResponseHead): void {
-  if (!isSameHead(takeHead(res), head)) putHead(res, head);
+  if (!hasHead(res, head)) putHead(res, head);
 }
 
-function isSameHead(one: ResponseHead, other: ResponseHead): boolean {
-  if (one.status !== other.status || one.statusMessage !== other.statusMessage) return false;
-  if (one.headers.length !== other.headers.length) return false;
-  return one.headers.every(([name, value], at) => {
-    const [otherName, otherValue] = other.headers[at] ?? [];
-    return name === otherName && String(value) === String(otherValue) && typeof value === typeof otherValue;
-  });
+function hasHead(res: ServerResponse, { status, statusMessage, headers }: ResponseHead): boolean {
+  if (res.statusCode !== status || (res.statusMessage ?? "") !== statusMessage) return false;
+  const names = rawHeaderNames(res);
+  return (
+    names.length === headers.length &&
+    headers.every(([name, value], at) => {
+      const current = res.getHeader(name);
+      return names[at] === name && String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
+    })
+  );
 }
 
 /** The head without `Settlement-Overrides`, which never reaches a client. */
@@ -96,16 +102,28 @@ export function lockOutOverrides(res: ServerResponse, onOverride: (value: unknow
   }
 }
 
+/** The argument of `addTrailers`. */
+export type Trailers = Parameters<ServerResponse["addTrailers"]>[0];
+
 /** Keeps `Settlement-Overrides` out of the trailers. The listener gets its values, each time that trailers are set. */
 export function withholdTrailers(res: ServerResponse, listener: (overrides: Headers) => void): void {
   const addTrailers = res.addTrailers.bind(res);
-  res.addTrailers = (trailers) => {
-    const all: readonly (readonly [string, OutgoingHttpHeader])[] = Array.isArray(trailers)
-      ? trailers
-      : Object.entries(trailers as Readonly<Record<string, OutgoingHttpHeader>>);
-    const isOverride = ([name]: (typeof all)[number]) => isSettlementOverrides(String(name));
-    listener(all.filter(isOverride).map(([name, value]) => [name, String(value)]));
-    addTrailers(all.filter((trailer) => !isOverride(trailer)) as [string, string][]);
+  Reflect.set(res, "addTrailers", (trailers: Trailers) => {
+    const { overrides, others } = splitTrailers(trailers);
+    listener(overrides);
+    addTrailers(others);
+  });
+}
+
+/** Separates `Settlement-Overrides` from the other trailers. */
+export function splitTrailers(trailers: Trailers): { readonly overrides: Headers; readonly others: Trailers } {
+  const all: readonly (readonly [string, OutgoingHttpHeader])[] = Array.isArray(trailers)
+    ? trailers
+    : Object.entries(trailers as Readonly<Record<string, OutgoingHttpHeader>>);
+  const isOverride = ([name]: (typeof all)[number]) => isSettlementOverrides(String(name));
+  return {
+    overrides: all.filter(isOverride).map(([name, value]) => [name, String(value)]),
+    others: all.filter((trailer) => !isOverride(trailer)) as [string, string][],
   };
 }
 
@@ -200,8 +218,9 @@ export function setPrivate(res: ServerResponse): void {
 /** The same, also if middleware sets `Cache-Control` as the head is sent. */
 export function keepPrivate(res: ServerResponse): void {
   const setHeader = res.setHeader.bind(res);
-  res.setHeader = (name, value) =>
-    setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value);
+  Reflect.set(res, "setHeader", (name: string, value: number | string | readonly string[]) =>
+    setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value),
+  );
   setPrivate(res);
 }
 

@@ -459,21 +459,11 @@ interface Limits {
 function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
-    let controller: AbortController | undefined;
-    let endedEarly = false;
-    const options: CallOptions = {
-      // Made when it is asked for: a facilitator in this process seldom does.
-      get signal() {
-        controller ??= new AbortController();
-        if (endedEarly) controller.abort();
-        return controller.signal;
-      },
-    };
+    const options = new EndingCall();
     const end = (when: string) => {
       over();
-      endedEarly = true;
       reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
-      controller?.abort();
+      options.end();
     };
     const giveUp = () => end(GIVEN_UP);
     const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
@@ -499,6 +489,40 @@ function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: Ca
       failed(error);
     }
   });
+}
+
+/**
+ * Shared by all calls: V8 keeps a getter of one call, with all that it holds, until the next full collection. Enumerable,
+ * because a seller's facilitator may copy its options.
+ */
+const SIGNAL: PropertyDescriptor & ThisType<EndingCall> = {
+  enumerable: true,
+  get() {
+    return this.startSignal();
+  },
+};
+
+/** The options of a call that may be ended early. */
+class EndingCall implements CallOptions {
+  declare readonly signal: AbortSignal;
+  #controller: AbortController | undefined;
+  #isEnded = false;
+
+  constructor() {
+    Object.defineProperty(this, "signal", SIGNAL);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#controller?.abort();
+  }
+
+  /** The signal is made when it is asked for: few facilitators in this process do. */
+  startSignal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isEnded) this.#controller.abort();
+    return this.#controller.signal;
+  }
 }
 
 function timedOut(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {

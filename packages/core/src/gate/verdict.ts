@@ -64,8 +64,7 @@ export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest,
       return priced(coverage.entry.value, () => NOWHERE);
     case "priced": {
       const { candidate } = coverage;
-      const { mountPath, mountTemplate = request.mountTemplate } = candidate;
-      const mounted = { mountPath, ...(mountTemplate === undefined ? {} : { mountTemplate }) };
+      const mounted = candidate.mountTemplate === undefined ? request : candidate;
       return priced(candidate.entry.value, () => placeOf(candidate, mounted));
     }
     default:

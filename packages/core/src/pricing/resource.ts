@@ -153,11 +153,12 @@ export function placeOfRoute(path: string, request: GateRequest): Place | undefi
 }
 
 /** If the template of the mount is unknown, the path of the mount replaces it. */
-function mountOf({ mountPath, mountTemplate }: Mounted): {
+function mountOf(request: Mounted): {
   routeTemplate: string;
   pathParams: Place["pathParams"];
 } {
-  const template = mountTemplate?.() ?? mountPath;
+  const { mountPath } = request;
+  const template = request.mountTemplate?.() ?? mountPath;
   const compiled = template === mountPath ? undefined : compileRegistered(template);
   const [form] = compiled?.ok ? compiled.forms : [];
   const pathParams = form?.paramsOf(mountPath);

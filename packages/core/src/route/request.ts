@@ -15,7 +15,7 @@ export interface GateRequest {
   /** Raw pathname with the mount, exactly as sent. Default: `mountPath` and `path` joined. */
   readonly fullPath?: string;
   /** The mount as the seller wrote it, e.g. `/:tenant`. Default: `mountPath`. */
-  readonly mountTemplate?: () => string;
+  mountTemplate?(): string;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;
   /** Scheme and host of the client's URL, e.g. `https://api.example.com`; `undefined` if invalid. */
@@ -32,7 +32,7 @@ export interface GateRequest {
   /** Value of `PAYMENT-RETRY-TOKEN`, or what stands for it where payments do not come in headers. Default: none. */
   readonly retryToken?: string | undefined;
   /** The value of a header, by its name in any case. Default: no headers. */
-  readonly header?: (name: string) => string | undefined;
+  header?(name: string): string | undefined;
   /** Whether the request has a body, parsed or not. Default `false`. */
   readonly hasBody?: boolean;
   /** The parsed body. Default: `undefined`. */
@@ -43,7 +43,7 @@ export interface GateRequest {
    * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw or reject.
    * Default: `""`.
    */
-  readonly digestBody?: () => BodyDigest | Promise<BodyDigest>;
+  digestBody?(): BodyDigest | Promise<BodyDigest>;
 }
 
 /**
@@ -68,6 +68,6 @@ export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
 }
 
 /** The digest of a request's body, or why it has no digest. */
-export function digestOf({ digestBody }: GateRequest): BodyDigest | Promise<BodyDigest> {
-  return digestBody === undefined ? "" : digestBody();
+export function digestOf(request: GateRequest): BodyDigest | Promise<BodyDigest> {
+  return request.digestBody === undefined ? "" : request.digestBody();
 }
