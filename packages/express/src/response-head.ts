@@ -254,8 +254,10 @@ export function isEventStream(res: ServerResponse): boolean {
 
 /** Sends a whole response of the gate. */
 export function writeResponse(res: ServerResponse, response: GateResponse): void {
-  lockOutOverrides(res);
-  res.end(prepareResponse(res, response));
+  const body = prepareResponse(res, response);
+  if (isWrittenByNode(res)) res.removeHeader("Settlement-Overrides");
+  else lockOutOverrides(res);
+  res.end(body);
 }
 
 /** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */

@@ -107,8 +107,10 @@ export class ResolvedTable<T extends Priceable> {
       // From here on, the request has another price.
       if (kind === "charge") break;
     }
-    if (this.#home !== undefined && this.#isPassed(this.#home.gate, this.#inFront, method, fullPath)) return FREE;
-    return this.#priceByPath(this.#inFront, spot);
+    const coverage = this.#priceByPath(this.#inFront, spot);
+    // Asked last: it walks through the routers, and most requests are free anyway.
+    if (this.#home === undefined || coverage.kind === "free") return coverage;
+    return this.#isPassed(this.#home.gate, this.#inFront, method, fullPath) ? FREE : coverage;
   }
 
   /** Whether a request would have to pay: at a handler, or in front of the routes. */
