@@ -84,8 +84,8 @@ async function measureCase(what: ThroughputCase, nodes: ReadonlyMap<string, stri
   const byNode: Record<string, Throughput> = {};
   for (const [version, node] of nodes) {
     // The others are columns beside the first.
-    const generations = Object.keys(byNode).length === 0 ? effort.generations : 1;
-    const onNode = { ...effort, generations, note: (text: string) => note(`Node ${version}, ${text}`) };
+    const share = Object.keys(byNode).length === 0 ? {} : { generations: 1, rounds: 1 };
+    const onNode = { ...effort, ...share, note: (text: string) => note(`Node ${version}, ${text}`) };
     byNode[version] = await measureThroughput(what, node, onNode);
   }
   return { title: what.title, ...sizeOf(what), byNode };

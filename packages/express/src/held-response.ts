@@ -276,7 +276,8 @@ class HeldResponse {
 
   #wholeBody(): Buffer | undefined {
     if (!this.#isEnded || this.#heldBytes > this.#holdBytes) return undefined;
-    return Buffer.concat(this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk]);
+    const chunks = this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk];
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
   }
 
   /** Whether the body is shorter than the head says, so that the client would wait for the rest in vain. */
