@@ -175,9 +175,7 @@ export class Gate {
     if (matched.route.isPending()) await facilitator.ready();
     const decoded =
       request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
-    const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
-    const { priceFor } = matched.route;
-    const route = priceFor === undefined ? matched.route : await this.#price(matched, priceFor, accepted);
+    const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
     if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
     if (route.isFree) {
       events.emit("granted", () => ({ route: route.key }));
@@ -387,12 +385,9 @@ export class Gate {
   }
 
   /** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
-  async #price(
-    matched: MatchedRequest,
-    priceFor: NonNullable<PricedRoute["priceFor"]>,
-    accepted: AcceptedRequirements | undefined,
-  ): Promise<PricedRoute | Unpriced> {
-    const { request } = matched;
+  async #price(matched: MatchedRequest, accepted: AcceptedRequirements | undefined): Promise<PricedRoute | Unpriced> {
+    const { route, request } = matched;
+    if (route.priceFor === undefined) return route;
     const occasion = {
       request: toPriceRequest(matched),
       hasBody: request.hasBody === true,
@@ -400,7 +395,7 @@ export class Gate {
       accepted,
       nowSeconds: Math.floor(this.#deps.now() / 1000),
     };
-    const priced = await priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
+    const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
     if (!("unpriced" in priced) && !priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
     return priced;
   }
