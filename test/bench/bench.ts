@@ -24,7 +24,7 @@ import { measureLatencies } from "./cases/latency.js";
 import { measureSlowFacilitator } from "./cases/slow-facilitator.js";
 import { measureSteady } from "./cases/steady.js";
 import { measureThroughput, THROUGHPUT_CASES, type Throughput, type ThroughputCase } from "./cases/throughput.js";
-import { describeMachine } from "./machine.js";
+import { awaitQuiet, describeMachine } from "./machine.js";
 import { type Measured, renderBenchmarks, type ThroughputRow } from "./pages/benchmarks.js";
 import { drawCharts } from "./pages/charts.js";
 import type { Soak } from "./pages/soak.js";
@@ -51,6 +51,8 @@ const FULL: Effort = { generations: 2, rounds: 2, seconds: 1.5, warmUpSeconds: 2
 const QUICK: Effort = { generations: 1, rounds: 1, seconds: 0.2, warmUpSeconds: 0, requests: 10, note };
 const effort = options.quick ? QUICK : FULL;
 
+const isMeant = !options.quick && !options.render && options.only === undefined;
+if (isMeant) await awaitQuiet();
 if (options.only !== undefined) await printSome(options.only);
 else if (options.render) write(readFigures());
 else write(options.soak ? { ...readFigures(), soak: await measureSoak() } : await measureAll());

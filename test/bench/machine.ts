@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { arch, availableParallelism, cpus, loadavg, platform, release, totalmem } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { PINNED } from "./processes/spawn.js";
 
 /** The machine, and the versions of what was measured. */
@@ -21,6 +22,15 @@ export interface Machine {
   /** Whether servers had a core to themselves. */
   readonly isPinned: boolean;
   readonly versions: Readonly<Record<string, string>>;
+}
+
+/** How long a machine is given to become quiet. The benchmark itself was built a moment ago. */
+const SECONDS_TO_QUIET = 300;
+
+/** Waits until other processes leave the processors alone, for some minutes at most. */
+export async function awaitQuiet(): Promise<void> {
+  const [quiet, endsAt] = [0.3, Date.now() + SECONDS_TO_QUIET * 1000];
+  while ((loadavg()[0] ?? 0) > quiet && Date.now() < endsAt) await sleep(1000);
 }
 
 /** Describes this machine. Called before it is put to work. */

@@ -21,8 +21,8 @@ export function machineLines(machine: Machine, more: readonly string[] = []): st
 function busyLines(loadAverage: number): string[] {
   return [
     "",
-    `**The machine was busy with other work** (load average ${ratio(loadAverage)}). Times in milliseconds are upper bounds, and requests`,
-    "a second tell little. Processor time is less affected. Run the command again on a quiet machine.",
+    `**The load average was ${ratio(loadAverage)} in the minute before.** If other work went on, times in milliseconds are upper bounds, and`,
+    "requests a second tell little. Processor time is less affected. Run the command again on a quiet machine.",
   ];
 }
 
