@@ -1,3 +1,4 @@
+import { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
@@ -20,6 +21,26 @@ const PLACES = [
 ] as const;
 
 describe.each(VERSIONS)("on %s", (_, express) => {
+  test("a handler that gives its response to a second paid request delivers it, and both are settled", async () => {
+    let second = "";
+    const shop = await openShop(express, {
+      routes: { "GET /paid": PRICED, "GET /other": PRICED },
+      build(app, payments) {
+        app.use(payments);
+        app.get("/paid", (req, res) => {
+          const other = Object.assign(new IncomingMessage(req.socket), { method: "GET", url: "/other" });
+          other.headers = { host: req.headers.host, "payment-signature": second };
+          other.push(null);
+          app(other, res);
+        });
+        app.get("/other", (_req, res) => void res.send("other"));
+      },
+    });
+    second = (await shop.sign("/other")).header;
+    expect(await shop.pay()).toMatchObject({ status: 200, text: "other", receipt: { success: true } });
+    expect(shop.facilitator.settled).toHaveLength(2);
+  });
+
   describe.each(PLACES)("with compression mounted %s us", (_place, mount) => {
     test.each<[string, number, RequestHandler]>([
       ["send", 1_000_000, (_req, res) => void res.type("text").send(TEXT)],
