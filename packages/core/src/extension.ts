@@ -44,6 +44,11 @@ export interface DeclarationContext {
   readonly route: RouteFacts;
   /** The path of `publicUrl`, which stands before each template: `/v1`, or `""`. */
   readonly publicPath: string;
+  /**
+   * Hosts that the seller named for the URL of this route, in lower case; one without a port stands for all its ports. Empty: the host
+   * is the one that the client names.
+   */
+  readonly ownHosts: readonly string[];
   /** Add mistakes here. */
   readonly issues: Issues;
 }

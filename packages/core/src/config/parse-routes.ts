@@ -129,9 +129,10 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
   const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
   const facts = { ...route, description, mimeType };
-  const { publicUrl } = settings.publicUrls;
+  const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
-  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, issues };
+  const ownHosts = publicUrl === undefined ? allowedHosts : [new URL(publicUrl).host];
+  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };

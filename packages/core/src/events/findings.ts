@@ -33,7 +33,8 @@ export type FindingCode =
   | "FAREBOX_LISTING_REJECTED"
   | "FAREBOX_BODY_NOT_PARSED"
   | "FAREBOX_BODY_NOT_KEPT"
-  | "FAREBOX_REQUEST_UNNAMED";
+  | "FAREBOX_REQUEST_UNNAMED"
+  | "FAREBOX_SIGNED_HOST_UNKNOWN";
 
 /** The codes whose remedy is always the same. */
 export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
@@ -252,5 +253,6 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Mount the parser of such bodies (multer, say) behind the payments, or have it keep the bytes in req.rawBody",
   FAREBOX_REQUEST_UNNAMED:
     "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
+  FAREBOX_SIGNED_HOST_UNKNOWN: "Set publicUrl or allowedHosts, or the extension's origin",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

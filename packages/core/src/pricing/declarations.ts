@@ -33,12 +33,14 @@ export interface DeclarationsInput {
   readonly route: RouteFacts;
   readonly extensions: readonly Extension[];
   readonly publicUrl: string | undefined;
+  /** As in `DeclarationContext`. */
+  readonly ownHosts: readonly string[];
   readonly issues: Issues;
 }
 
 /** Checks and compiles a route's `extensions`. */
 export function parseDeclarations(given: unknown, input: DeclarationsInput): Declarations {
-  const { path, extensions, issues } = input;
+  const { path, extensions, ownHosts, issues } = input;
   if (given === undefined) return { constant: undefined, compiled: new Map() };
   const copy = copyJsonObject(given);
   if (copy === undefined) {
@@ -49,7 +51,7 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: issuePath(path, identifier), route: input.route, publicPath, issues };
+    const context = { path: issuePath(path, identifier), route: input.route, publicPath, ownHosts, issues };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);
