@@ -6,6 +6,7 @@ test("the public surface is exactly this", () => {
     [
       "ASSETS",
       "exactEvm",
+      "gasSponsoringFor",
       "uptoEvm",
     ]
   `);

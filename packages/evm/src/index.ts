@@ -6,4 +6,5 @@
  */
 export { ASSETS, type EvmAsset, type TransferMethod } from "./assets.js";
 export { exactEvm } from "./exact/exact-evm.js";
+export { gasSponsoringFor } from "./permit2/gas-sponsoring.js";
 export { uptoEvm } from "./upto/upto-evm.js";

@@ -6,7 +6,7 @@
  * @module
  */
 import type { Extension, ExtensionDeclaration } from "@farebox/core";
-import { uptoEvm } from "@farebox/evm";
+import { gasSponsoringFor } from "@farebox/evm";
 
 const BY_SIGNATURE = "eip2612GasSponsoring";
 const BY_TRANSACTION = "erc20ApprovalGasSponsoring";
@@ -29,9 +29,16 @@ export function declareErc20ApprovalGasSponsoringExtension(): Record<string, Ext
 
 /** The engine's own declarations. */
 function declarationsFor(extra: Readonly<Record<string, unknown>>): Record<string, ExtensionDeclaration> {
-  const [scheme, network] = ["upto", "eip155:8453"];
-  const offer = { scheme, network, amount: "0", asset: "", payTo: "", maxTimeoutSeconds: 60, extra };
-  return { ...uptoEvm().extensionsFor?.(offer) };
+  const offer = {
+    scheme: "upto",
+    network: "eip155:8453",
+    amount: "0",
+    asset: "",
+    payTo: "",
+    maxTimeoutSeconds: 60,
+    extra,
+  };
+  return { ...gasSponsoringFor(offer) };
 }
 
 /** Takes the seller's declarations, and leaves it to the engine to declare what the facilitator supports. */
