@@ -49,6 +49,8 @@ export interface DeclarationContext {
    * is the one that the client names.
    */
   readonly ownHosts: readonly string[];
+  /** Whether the route sells nothing, `accepts: []`: hooks decide who may pass. */
+  readonly isAuthOnly: boolean;
   /** Add mistakes here. */
   readonly issues: Issues;
 }

@@ -7,6 +7,8 @@ test("the public surface is exactly this", () => {
       "ASSETS",
       "exactEvm",
       "gasSponsoringFor",
+      "isMessageSignedBy",
+      "toChecksum",
       "uptoEvm",
     ]
   `);

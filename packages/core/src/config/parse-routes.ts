@@ -132,7 +132,9 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
   const ownHosts = publicUrl === undefined ? allowedHosts : [new URL(publicUrl).host];
-  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, issues };
+  const { accepts } = given;
+  const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
+  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, isAuthOnly, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };

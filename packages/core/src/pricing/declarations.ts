@@ -35,12 +35,14 @@ export interface DeclarationsInput {
   readonly publicUrl: string | undefined;
   /** As in `DeclarationContext`. */
   readonly ownHosts: readonly string[];
+  /** As in `DeclarationContext`. */
+  readonly isAuthOnly: boolean;
   readonly issues: Issues;
 }
 
 /** Checks and compiles a route's `extensions`. */
 export function parseDeclarations(given: unknown, input: DeclarationsInput): Declarations {
-  const { path, extensions, ownHosts, issues } = input;
+  const { path, extensions, ownHosts, isAuthOnly, issues } = input;
   if (given === undefined) return { constant: undefined, compiled: new Map() };
   const copy = copyJsonObject(given);
   if (copy === undefined) {
@@ -51,7 +53,7 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: issuePath(path, identifier), route: input.route, publicPath, ownHosts, issues };
+    const context = { path: issuePath(path, identifier), route: input.route, publicPath, ownHosts, isAuthOnly, issues };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);

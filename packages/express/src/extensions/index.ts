@@ -53,3 +53,24 @@ export {
   validatePaymentIdentifier,
   validatePaymentIdentifierRequirement,
 } from "./payment-identifier.js";
+export {
+  parseSIWxHeader,
+  type SIWxPayload,
+  type SIWxValidationOptions,
+  type SIWxValidationResult,
+  type SIWxVerifyOptions,
+  type SIWxVerifyResult,
+  validateSIWxMessage,
+  verifySIWxSignature,
+} from "./sign-in-message.js";
+export {
+  type CreateSIWxOptions,
+  createSIWxResourceServerExtension,
+  type DeclareSIWxOptions,
+  declareSIWxExtension,
+  InMemorySIWxStorage,
+  SIGN_IN_WITH_X,
+  type SIWxDeclaration,
+  type SIWxHookEvent,
+  type SIWxStorage,
+} from "./sign-in-with-x.js";

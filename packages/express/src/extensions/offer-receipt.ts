@@ -21,6 +21,7 @@ import type {
 import { ConfigError } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { OfferReceiptIssuer, SignatureFormat, SignedOffer } from "./offer-issuers.js";
+import { HOST_UNKNOWN, hostOfKey, ownUrl, readOrigin } from "./own-host.js";
 
 /** The extension's identifier. */
 export const OFFER_RECEIPT = "offer-receipt";
@@ -87,10 +88,7 @@ export function createOfferReceiptExtension(issuer: OfferReceiptIssuer, options:
     issues.add("issuer", "an issuer such as createJWSOfferReceiptIssuer(kid, signer)", issuer);
   }
   issues.checkKeys("options", options, ["origin", "maxSignatures"]);
-  const { origin } = options;
-  if (origin !== undefined && !isOrigin(origin)) {
-    issues.add("options.origin", "an http or https URL without path, such as https://api.example.com", origin);
-  }
+  const origin = readOrigin("options.origin", options.origin, issues);
   const range = { least: 1, most: 10_000, usual: 64 };
   const maxSignatures = issues.readNumber("options.maxSignatures", options.maxSignatures, range);
   if (issues.found.length > 0) throw new ConfigError(issues.found);
@@ -112,7 +110,7 @@ function compile(
   if (declared === undefined) return undefined;
   const { includeTxHash = false, offerValiditySeconds } = declared;
   const hosts = [...context.ownHosts, ...hostOfKey(issuer.kid)];
-  const toSignedUrl = (url: string) => signedUrl(url, hosts, origin);
+  const toSignedUrl = (url: string) => ownUrl(url, hosts, origin);
   return {
     // Facilitators need no offers, and documents have no moment at which they are valid.
     at: () => undefined,
@@ -151,11 +149,6 @@ interface Voice {
   }): Promise<JsonObject | undefined>;
 }
 
-const HOST_UNKNOWN = {
-  code: "FAREBOX_SIGNED_HOST_UNKNOWN",
-  message: "It declares offer-receipt, and the host of its URL is the one that a client names, which is not signed",
-} as const;
-
 function readDeclaration(
   declaration: unknown,
   { path, issues }: DeclarationContext,
@@ -176,34 +169,6 @@ function isIssuer(issuer: Partial<OfferReceiptIssuer> | undefined): boolean {
   const { format, issueOffer, issueReceipt } = issuer ?? {};
   const isKnown = format === "jws" || format === "eip712";
   return isKnown && typeof issueOffer === "function" && typeof issueReceipt === "function";
-}
-
-function isOrigin(text: unknown): text is string {
-  if (typeof text !== "string" || !URL.canParse(text)) return false;
-  const { protocol, origin } = new URL(text);
-  return (protocol === "https:" || protocol === "http:") && (text === origin || text === `${origin}/`);
-}
-
-/** The host in `did:web:api.example.com#key-1`. A port is written `%3A4021`. */
-function hostOfKey(kid: unknown): readonly string[] {
-  const host = typeof kid === "string" ? /^did:web:([^:#?/]+)/.exec(kid)?.[1] : undefined;
-  if (host === undefined) return [];
-  try {
-    return [decodeURIComponent(host).toLowerCase()];
-  } catch {
-    return [];
-  }
-}
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-
-/** The URL to sign; `undefined`: its host may be anybody's. */
-function signedUrl(url: string, hosts: readonly string[], origin: string | undefined): string | undefined {
-  if (!URL.canParse(url)) return undefined;
-  const { host, hostname, pathname, search } = new URL(url);
-  if (origin !== undefined) return new URL(origin).origin + pathname + search;
-  const isOurs = hosts.includes(host) || hosts.includes(hostname) || LOOPBACK.test(hostname);
-  return isOurs ? url : undefined;
 }
 
 /** Offers that are kept. A route with path parameters has as many URLs as a client can think of. */

@@ -25,6 +25,13 @@ export {
   EIP2612_GAS_SPONSORING,
   ERC20_APPROVAL_GAS_SPONSORING,
 } from "./gas-sponsoring.js";
+export {
+  type CreateSIWxRequestHookOptions,
+  type CreateSIWxSettleHookOptions,
+  createSIWxRequestHook,
+  createSIWxSettleHook,
+  siwxResourceServerExtension,
+} from "./sign-in-with-x.js";
 
 /** Registered or not, the engine has the extension. */
 export const paymentIdentifierResourceServerExtension: { readonly key: string } = Object.freeze({
