@@ -120,12 +120,14 @@ export function getFacilitatorResponseError(error: unknown): FacilitatorResponse
   return null;
 }
 
+/** What our clients were made with. */
+const configs = new WeakMap<object, FacilitatorConfig>();
+
 /** A facilitator behind HTTP. */
 export class HTTPFacilitatorClient implements FacilitatorClient {
   readonly url: string;
   readonly timeoutMs: number;
   readonly #createAuthHeaders: FacilitatorConfig["createAuthHeaders"];
-  readonly #isTimeoutSet: boolean;
   #client: Facilitator | undefined;
 
   /**
@@ -144,8 +146,8 @@ export class HTTPFacilitatorClient implements FacilitatorClient {
     if (!Number.isSafeInteger(this.timeoutMs) || this.timeoutMs <= 0 || this.timeoutMs > MAX_TIMEOUT_MS) {
       throw new RangeError(`timeoutMs must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`);
     }
-    this.#isTimeoutSet = config?.timeoutMs !== undefined;
     this.#createAuthHeaders = config?.createAuthHeaders;
+    configs.set(this, { ...config });
   }
 
   async verify(paymentPayload: PaymentPayload, paymentRequirements: PaymentRequirements): Promise<VerifyResponse> {
@@ -169,19 +171,6 @@ export class HTTPFacilitatorClient implements FacilitatorClient {
     return { headers: byPath[path] ?? {} };
   }
 
-  /** The engine's own client for the same URL and headers; `undefined` if a subclass makes the calls in another way. */
-  static choiceOf(client: object): { readonly choice: UrlChoice; readonly timeoutMs: number | undefined } | undefined {
-    if (!(#createAuthHeaders in client)) return undefined;
-    const { verify, settle, getSupported, createAuthHeaders } = HTTPFacilitatorClient.prototype;
-    const isOurs = client.verify === verify && client.settle === settle && client.getSupported === getSupported;
-    if (!isOurs || client.createAuthHeaders !== createAuthHeaders) return undefined;
-    const createHeaders = client.#createAuthHeaders;
-    return {
-      choice: { url: client.url, ...(createHeaders === undefined ? {} : { headers: createHeaders }) },
-      timeoutMs: client.#isTimeoutSet ? client.timeoutMs : undefined,
-    };
-  }
-
   async #call<T>(operation: Operation, send: (client: Facilitator, signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#client ??= createHttpFacilitator({
       url: this.url,
@@ -202,6 +191,19 @@ export class HTTPFacilitatorClient implements FacilitatorClient {
 interface UrlChoice {
   readonly url: string;
   readonly headers?: NonNullable<FacilitatorConfig["createAuthHeaders"]>;
+}
+
+/** Our client's URL and headers, for the engine's own client; `undefined` if a subclass or the seller makes the calls in another way. */
+function readOurs(client: object): { readonly choice: UrlChoice; readonly timeoutMs: number | undefined } | undefined {
+  const config = configs.get(client);
+  const { verify, settle, getSupported, createAuthHeaders } = HTTPFacilitatorClient.prototype;
+  const { url } = client as HTTPFacilitatorClient;
+  const isUnchanged = Object.entries({ verify, settle, getSupported, createAuthHeaders }).every(
+    ([name, method]) => Reflect.get(client, name) === method,
+  );
+  if (config === undefined || !isUnchanged) return undefined;
+  const { createAuthHeaders: headers, timeoutMs } = config;
+  return { choice: { url, ...(headers === undefined ? {} : { headers }) }, timeoutMs };
 }
 
 function withoutTrailingSlashes(url: string): string {
@@ -230,7 +232,7 @@ export function readFacilitators(clients: readonly unknown[], path: string, issu
       issues.add(issuePath(path, at), EXPECTED, client);
       return [];
     }
-    const ours = HTTPFacilitatorClient.choiceOf(client);
+    const ours = readOurs(client);
     if (ours?.timeoutMs !== undefined) timeouts.push(ours.timeoutMs);
     const url = (client as { readonly url?: unknown }).url;
     const name = nameOf(url, names) ?? `facilitator-${at + 1}`;

@@ -89,7 +89,9 @@ function toAssetPrice({ asset, amount, extra }: AssetAmount): AssetPrice {
 export function convertToTokenAmount(decimalAmount: string, decimals: number): string {
   if (!DECIMAL.test(decimalAmount)) throw new PriceError(decimalAmount, 'a decimal such as "0.01"', "amount");
   const [whole = "", fraction = ""] = decimalAmount.split(".");
-  const kept = fraction.replace(/0+$/, "");
+  let length = fraction.length;
+  while (fraction.charAt(length - 1) === "0") length--;
+  const kept = fraction.slice(0, length);
   if (kept.length > decimals) throw new PriceError(decimalAmount, `at most ${decimals} decimals`, "amount");
   return BigInt(whole + kept.padEnd(decimals, "0")).toString();
 }
