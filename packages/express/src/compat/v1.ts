@@ -14,7 +14,7 @@ import {
 } from "@farebox/core";
 import { isJsonObject, type JsonObject, networkByName } from "@farebox/core/protocol";
 import type { RequestHandler } from "express";
-import { paymentMiddleware as nativeMiddleware } from "../payment-middleware.js";
+import { paymentMiddleware as nativeMiddleware } from "../index.js";
 
 /** Dollars, as `"$0.01"`, `"0.01"` or `0.01`. */
 export type Money = string | number;
