@@ -54,6 +54,13 @@ export {
   validatePaymentIdentifierRequirement,
 } from "./payment-identifier.js";
 export {
+  type CreateSIWxRequestHookOptions,
+  type CreateSIWxSettleHookOptions,
+  createSIWxRequestHook,
+  createSIWxSettleHook,
+  siwxResourceServerExtension,
+} from "./sign-in-hooks.js";
+export {
   parseSIWxHeader,
   type SIWxPayload,
   type SIWxValidationOptions,

@@ -21,7 +21,7 @@ import type {
 import { ConfigError } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { OfferReceiptIssuer, SignatureFormat, SignedOffer } from "./offer-issuers.js";
-import { HOST_UNKNOWN, hostOfKey, ownUrl, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, hostOfKey, ownUrl, readOrigin, urlOf } from "./own-host.js";
 
 /** The extension's identifier. */
 export const OFFER_RECEIPT = "offer-receipt";
@@ -124,7 +124,7 @@ function compile(
     },
     async receipt({ receipt: { payer, network, transaction }, request, payload, payer: signer }) {
       // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-      const paidUrl = request?.url ?? payload.resource?.url;
+      const paidUrl = request?.url ?? urlOf(payload.resource);
       const url = paidUrl === undefined ? undefined : toSignedUrl(paidUrl);
       if (url === undefined) return undefined;
       const told = includeTxHash && transaction !== "" ? transaction : undefined;
@@ -144,7 +144,7 @@ interface Voice {
   receipt(context: {
     readonly receipt: SettlementResponse;
     readonly request: { readonly url: string } | undefined;
-    readonly payload: { readonly resource?: { readonly url: string } };
+    readonly payload: { readonly resource?: unknown };
     readonly payer: string;
   }): Promise<JsonObject | undefined>;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Issues } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
 
 /** Checks an option that is an origin. */
 export function readOrigin(path: string, origin: unknown, issues: Issues): string | undefined {
@@ -47,6 +48,12 @@ export function ownUrl(url: string, hosts: readonly string[], origin: string | u
     return rebased.href;
   }
   return hosts.includes(host) || hosts.includes(hostname) || LOOPBACK.test(hostname) ? url : undefined;
+}
+
+/** The URL of the resource in a payment that the facilitator got: the seller's. */
+export function urlOf(resource: unknown): string | undefined {
+  const url = isJsonObject(resource) ? resource["url"] : undefined;
+  return typeof url === "string" ? url : undefined;
 }
 
 /** The finding of an extension that needs a host of the seller's, and has none. */

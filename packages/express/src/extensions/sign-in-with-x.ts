@@ -16,7 +16,7 @@ import type {
 } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, ownUrl, readOrigin, urlOf } from "./own-host.js";
 import {
   readSIWxHeader,
   type SIWxVerifyOptions,
@@ -185,9 +185,8 @@ function compile(
       },
       async onSettled({ receipt, payer, request, payload }) {
         // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-        const own = isJsonObject(payload.resource) ? payload.resource["url"] : undefined;
-        const url = request?.url ?? own;
-        if (typeof url !== "string" || !URL.canParse(url)) return;
+        const url = request?.url ?? urlOf(payload.resource);
+        if (url === undefined || !URL.canParse(url)) return;
         const resource = new URL(url).pathname;
         const address = receipt.payer ?? payer;
         await storage.recordPayment(resource, address);

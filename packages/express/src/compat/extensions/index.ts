@@ -4,7 +4,7 @@
  * @see `docs/reference/compat.md`
  * @module
  */
-import { PAYMENT_IDENTIFIER } from "../../extensions/payment-identifier.js";
+import { PAYMENT_IDENTIFIER } from "../../extensions/index.js";
 
 // biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
 export * from "../../extensions/index.js";
@@ -25,14 +25,6 @@ export {
   EIP2612_GAS_SPONSORING,
   ERC20_APPROVAL_GAS_SPONSORING,
 } from "./gas-sponsoring.js";
-export {
-  type CreateSIWxRequestHookOptions,
-  type CreateSIWxSettleHookOptions,
-  createSIWxRequestHook,
-  createSIWxSettleHook,
-  siwxResourceServerExtension,
-} from "./sign-in-with-x.js";
-
 /** Registered or not, the engine has the extension. */
 export const paymentIdentifierResourceServerExtension: { readonly key: string } = Object.freeze({
   key: PAYMENT_IDENTIFIER,

@@ -1,11 +1,12 @@
 /**
- * The hooks of `@x402/extensions/sign-in-with-x`, for `onProtectedRequest` and `onAfterSettle`, and the constant of its version 2.10.
+ * The extension `sign-in-with-x` as hooks for `onProtectedRequest` and `onAfterSettle` of `@farebox/express/compat`, and the constant of
+ * version 2.10 of `@x402/extensions`.
  *
  * @module
  */
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { readOrigin } from "../../extensions/own-host.js";
+import { readOrigin } from "./own-host.js";
 import {
   admit,
   type CreateSIWxOptions,
@@ -13,7 +14,7 @@ import {
   checkStorage,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
-} from "../../extensions/sign-in-with-x.js";
+} from "./sign-in-with-x.js";
 
 /** Options of {@link createSIWxRequestHook}. */
 export interface CreateSIWxRequestHookOptions extends CreateSIWxOptions {
