@@ -383,7 +383,7 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      return { kind: "replace", response: await notSettled(route, occasion, settled, proof) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {

@@ -56,6 +56,7 @@ import {
   type MatchedRequest,
   type PaidRequest,
   sourceOf,
+  toOccasion,
   toPaidRequest,
   toPricedRequest,
   toPriceRequest,
@@ -64,6 +65,7 @@ import {
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
+  type AwaitedResponse,
   abandonedTooOften,
   challenge,
   challengePage,
@@ -375,7 +377,7 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      return respond(await notSettled(route, occasion, settled, tokens.headersFor(identity)));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -418,23 +420,29 @@ export class Gate {
   }
 
   /** Asks for payment: a person with a browser gets a page. */
-  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+  #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
+    const { route, request } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
-    const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
-    const occasion = { url, method: request.method, error, locate };
+    const occasion = toOccasion(matched, isVersion1 ? VERSION_1_ERROR : "Payment required");
     const isPerson = wantsPage(request.accept, request.userAgent);
     const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    if (response instanceof Promise) return response.then((awaited) => this.#challenged(route, awaited));
+    return this.#challenged(route, response);
+  }
+
+  #challenged(route: PricedRoute, response: GateResponse): Decision {
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
     return respond(response);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */
-  #refuse({ route, request, url, locate }: MatchedRequest, refused: RefusedPayment): Decision {
+  async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
     const { status, error, reason, field } = refused;
+    const { route } = matched;
     const { events } = this.#deps;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-    return respond(challenge(route, { url, method: request.method, error, locate }, { status }));
+    return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
 
   /** An expired payment cannot pay any more, but its record may say what happened to it. */
@@ -444,7 +452,7 @@ export class Gate {
       const record = await store.find(paid.claim.identity);
       if (record === undefined) {
         events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-        return respond(refusal(paid.route, paid.occasion, reason));
+        return respond(await refusal(paid.route, paid.occasion, reason));
       }
       const decision = await replay.decide(paid, record, untilMs);
       if (decision !== undefined) return decision;
@@ -467,10 +475,10 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
+  async #release({ claim }: PaidRequest, response: AwaitedResponse): Promise<Responded> {
     void this.#deps.leases.drop(claim);
     await this.#deps.store.release(claim.identity, claim.owner);
-    return respond(response);
+    return respond(response instanceof Promise ? await response : response);
   }
 
   /** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */

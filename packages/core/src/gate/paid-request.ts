@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { PricedRequest } from "../events/hooks.js";
+import type { CompiledDeclaration } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
 import type { PriceRequest } from "../options.js";
@@ -80,7 +81,8 @@ export function toPaidRequest(
   bodyDigest: string,
 ): PaidRequest {
   const place = locate();
-  const occasion = { url, method: request.method, locate: () => place };
+  const asked = route.asked && toPricedRequest({ route, request, url });
+  const occasion = { url, method: request.method, locate: () => place, request: asked };
   const { description, mimeType, service, key } = route;
   const resource = { url, description, mimeType, ...service };
   const claim: ClaimRequest = {
@@ -105,7 +107,11 @@ export function toPaidRequest(
     arrival,
     retryToken: request.retryToken,
     claim,
-    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
+    facilitatorRequest: toFacilitatorRequest(payment, offer, {
+      resource,
+      extensions: route.declareAt(occasion),
+      compiled: route.declarations.compiled,
+    }),
   };
 }
 
@@ -182,8 +188,18 @@ export function toQuotedRequest({ route, request }: MatchedRequest): readonly st
   return [route.key, route.url ?? "", method, mountPath, path, fullPathOf(request), search];
 }
 
+/** What a challenge says about a request. */
+export function toOccasion(matched: MatchedRequest, error: string): ChallengeOccasion {
+  const { route, request, url, locate } = matched;
+  return { url, method: request.method, error, locate, request: route.asked && toPricedRequest(matched) };
+}
+
 /** What hooks see of a request. */
-export function toPricedRequest({ route, request, url }: MatchedRequest): PricedRequest {
+export function toPricedRequest({
+  route,
+  request,
+  url,
+}: Pick<MatchedRequest, "route" | "request" | "url">): PricedRequest {
   return {
     method: request.method,
     path: fullPathOf(request),
@@ -221,7 +237,11 @@ const SELLERS_OWN = "bazaar";
 export function toFacilitatorRequest(
   payment: PaymentPayload,
   offer: Offer,
-  declared: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
+  declared: {
+    readonly resource: ResourceInfo;
+    readonly extensions: Extensions | undefined;
+    readonly compiled?: ReadonlyMap<string, CompiledDeclaration>;
+  },
 ): FacilitatorRequest {
   const { scheme, requirements } = offer;
   const theirs = payment.extensions;
@@ -230,7 +250,7 @@ export function toFacilitatorRequest(
   );
   const ours =
     ofScheme.length === 0 ? declared.extensions : { ...Object.fromEntries(ofScheme), ...declared.extensions };
-  const extensions = mergeExtensions(ours, theirs);
+  const extensions = mergeExtensions(ours, theirs, declared.compiled);
   return {
     x402Version: 2,
     paymentPayload: {
@@ -244,7 +264,11 @@ export function toFacilitatorRequest(
   };
 }
 
-function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
+function mergeExtensions(
+  ours: Extensions | undefined,
+  theirs: PaymentPayload["extensions"],
+  compiled: ReadonlyMap<string, CompiledDeclaration> | undefined,
+): JsonObject | undefined {
   // The payment's identifier stays between the client and us. It is the key to the response.
   const shared = Object.entries(ours ?? {}).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
   if (shared.length === 0) return undefined;
@@ -253,8 +277,12 @@ function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["e
       const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
       if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declaration];
       // A key named `__proto__` does no harm here, but may where the object is copied field by field.
-      const added = Object.fromEntries(Object.entries(echoed["info"]).filter(([name]) => name !== "__proto__"));
-      return [identifier, { ...declaration, info: { ...added, ...declaration.info } }];
+      const added = Object.entries(echoed["info"]).filter(([name]) => name !== "__proto__");
+      const { dynamicFields = [] } = compiled?.get(identifier) ?? {};
+      // We said something else in each challenge, and have not kept it.
+      const echo = added.filter(([name]) => dynamicFields.includes(name));
+      const info = { ...Object.fromEntries(added), ...declaration.info, ...Object.fromEntries(echo) };
+      return [identifier, { ...declaration, info }];
     }),
   );
 }

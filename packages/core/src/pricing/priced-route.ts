@@ -6,7 +6,7 @@
 import type { Finding, Findings } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, SettleTime, StartTimer, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
@@ -20,6 +20,7 @@ import {
   type Quotes,
   type Unpriced,
 } from "./dynamic-price.js";
+import { RouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -94,6 +95,7 @@ export interface PricingDeps {
   readonly findings: Pick<Findings, "tell">;
   readonly quotes: Quotes;
   readonly logger: Logger;
+  readonly timer: StartTimer;
 }
 
 /** The part of a route that its challenge is made of. */
@@ -117,13 +119,15 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger }: PricingDeps,
+  { facilitators, findings, quotes, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
+  const asked = RouteExtensions.of(terms.key, terms.declarations.compiled, { logger, timer });
+  const offered = { ...subject, asked, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
     ...subject,
+    asked,
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
     priceId: priceIdOf(subject, dynamic),
