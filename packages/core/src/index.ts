@@ -39,6 +39,7 @@ export type { Finding, FindingCode } from "./events/findings.js";
 export type { Denial, Grant, PaymentHooks, PricedRequest } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
+  ChallengeContext,
   CompiledDeclaration,
   DeclarationContext,
   DeclarationNotice,
