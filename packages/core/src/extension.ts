@@ -7,7 +7,7 @@
  * @module
  */
 import type { PlainFindingCode } from "./events/findings.js";
-import type { PricedRequest } from "./events/hooks.js";
+import type { PricedRequest, SettledContext } from "./events/hooks.js";
 import type { Issues } from "./issues.js";
 import type { ExtensionDeclaration, PaymentRequirements, ResourceInfo } from "./protocol/documents.js";
 import type { JsonObject } from "./protocol/json.js";
@@ -44,6 +44,15 @@ export interface CompiledDeclaration {
    * @example ["nonce", "issuedAt"]
    */
   readonly dynamicFields?: readonly string[];
+  /**
+   * Returns what the receipt has under `extensions[key]`, or `undefined` for nothing. Called once the money has moved, before that is
+   * recorded: the response, its replays and hooks have the same. The payment waits for it, at most 2 seconds. If it throws, is late, or
+   * returns no JSON object, the receipt has no such entry, and the log has `extension_failed`. So it has if the header of the receipt
+   * would be longer than 4 KiB. Default: nothing.
+   *
+   * @example ({ receipt }) => ({ thanks: receipt.payer })
+   */
+  readonly receipt?: (context: SettledContext) => JsonObject | undefined | Promise<JsonObject | undefined>;
   /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
   readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
   /** Checks the input of a request. Default: no check. */

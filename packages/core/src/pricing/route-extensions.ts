@@ -6,10 +6,12 @@
  * @see `docs/guides/write-an-extension.md`
  * @module
  */
+import type { SettledContext } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
 import type { ChallengeContext, CompiledDeclaration } from "../extension.js";
 import type { StartTimer } from "../options.js";
-import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
+import type { ExtensionDeclaration, Extensions, SettlementResponse } from "../protocol/documents.js";
+import { encodePaymentResponse } from "../protocol/headers.js";
 import { copyJsonObject, isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 
 /** What asking extensions needs. */
@@ -20,6 +22,15 @@ export interface RouteExtensionsDeps {
 
 /** How long a client waits for what extensions say about its challenge. */
 const CHALLENGE_MS = 5_000;
+
+/** How long a payment that has settled waits to be recorded, for what extensions say about its receipt. */
+export const RECEIPT_MS = 2_000;
+
+/** Characters of a header with a receipt. A response that was paid for must not be refused by a proxy. */
+const RECEIPT_BUDGET = 4096;
+
+/** What an extension adds to a receipt stands so deep in it. */
+const RECEIPT_DEPTH = 2;
 
 /** A declaration stands so deep in the facilitator's request, which carries the client's copy. */
 const DECLARATION_DEPTH = 4;
@@ -32,11 +43,17 @@ export class RouteExtensions {
   readonly #route: string;
   readonly #deps: RouteExtensionsDeps;
   readonly #challenging: readonly Challenging[];
+  readonly #noting: readonly Noting[];
   #isTooLarge = false;
 
-  private constructor(route: string, challenging: readonly Challenging[], deps: RouteExtensionsDeps) {
+  private constructor(
+    route: string,
+    asked: { readonly challenging: readonly Challenging[]; readonly noting: readonly Noting[] },
+    deps: RouteExtensionsDeps,
+  ) {
     this.#route = route;
-    this.#challenging = challenging;
+    this.#challenging = asked.challenging;
+    this.#noting = asked.noting;
     this.#deps = deps;
   }
 
@@ -50,12 +67,22 @@ export class RouteExtensions {
       const { challenge } = one;
       return challenge === undefined ? [] : [{ key, challenge: challenge.bind(one) }];
     });
-    return challenging.length === 0 ? undefined : new RouteExtensions(route, challenging, deps);
+    const noting = [...compiled].flatMap(([key, one]) => {
+      const { receipt } = one;
+      return receipt === undefined ? [] : [{ key, receipt: receipt.bind(one) }];
+    });
+    const isAsked = challenging.length + noting.length > 0;
+    return isAsked ? new RouteExtensions(route, { challenging, noting }, deps) : undefined;
   }
 
   /** Whether a challenge has to wait. */
   get asksAboutChallenges(): boolean {
     return this.#challenging.length > 0;
+  }
+
+  /** Whether a payment that has settled has to wait before it is recorded. */
+  get asksAboutReceipts(): boolean {
+    return this.#noting.length > 0;
   }
 
   /**
@@ -88,6 +115,32 @@ export class RouteExtensions {
     this.#deps.logger.warn("challenge_too_large", { route: this.#route, characters });
   }
 
+  /** The receipt, with what extensions add to it. The first of them come first where there is not room for all. */
+  async addToReceipt(receipt: SettlementResponse, context: () => SettledContext): Promise<SettlementResponse> {
+    const said = await Promise.all(
+      this.#noting.map(async ({ key, receipt: noteOn }) => {
+        const question = { key, about: "receipt", withinMs: RECEIPT_MS, read: readNote } as const;
+        const answer = await this.#ask(question, () => noteOn(context()));
+        return [key, answer.ok ? answer.value : undefined] as const;
+      }),
+    );
+    let notes: readonly (readonly [key: string, note: JsonObject])[] = [];
+    let full = receipt;
+    for (const [key, note] of said) {
+      if (note === undefined) continue;
+      const more = [...notes, [key, note] as const];
+      const larger = { ...receipt, extensions: Object.freeze(Object.fromEntries(more)) };
+      if (encodePaymentResponse(larger).length > RECEIPT_BUDGET) {
+        const error = `the receipt would be longer than ${RECEIPT_BUDGET} characters`;
+        this.#deps.logger.error("extension_failed", { route: this.#route, extension: key, about: "receipt", error });
+        continue;
+      }
+      notes = more;
+      full = larger;
+    }
+    return full;
+  }
+
   /** Asks an extension. A failure is logged. */
   async #ask<T>({ key, about, withinMs, read }: Question<T>, ask: () => unknown): Promise<Answer<T>> {
     const { timer, logger } = this.#deps;
@@ -118,6 +171,10 @@ interface Challenging extends Required<Pick<CompiledDeclaration, "challenge">> {
   readonly key: string;
 }
 
+interface Noting extends Required<Pick<CompiledDeclaration, "receipt">> {
+  readonly key: string;
+}
+
 interface Question<T> {
   readonly key: string;
   readonly about: "challenge" | "receipt";
@@ -136,6 +193,12 @@ function readDeclaration(said: unknown): Answer<ExtensionDeclaration> {
   const copy = copyOf(said, DECLARATION_DEPTH);
   const isComplete = copy !== undefined && isJsonObject(copy["info"]) && isJsonObject(copy["schema"]);
   return isComplete ? { ok: true, value: copy as ExtensionDeclaration } : NO_ANSWER;
+}
+
+function readNote(said: unknown): Answer<JsonObject> {
+  if (said === undefined) return NOTHING;
+  const value = copyOf(said, RECEIPT_DEPTH);
+  return value === undefined ? NO_ANSWER : { ok: true, value: freeze(value) };
 }
 
 /** A copy by way of JSON that every client can read: not nested too deeply, and without NUL. Throws for what has no JSON. */
