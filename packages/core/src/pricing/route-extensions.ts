@@ -8,6 +8,7 @@
  */
 import type { SettledContext } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
+import { freeze } from "../events/priced-request.js";
 import type { ChallengeContext, CompiledDeclaration } from "../extension.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionDeclaration, Extensions, SettlementResponse } from "../protocol/documents.js";

@@ -11,7 +11,16 @@ import type { ExtensionResponses, SettlementResponse } from "../protocol/documen
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { Leases } from "./leases.js";
 import type { Listings } from "./listings.js";
-import { factsOf, type Outcome, type OutcomeDeps, type PendingPayment, reachOutcome } from "./outcome.js";
+import {
+  contextOf,
+  factsOf,
+  type Outcome,
+  type OutcomeDeps,
+  type PendingPayment,
+  reachOutcome,
+  settledContextOf,
+  withoutRequest,
+} from "./outcome.js";
 
 /** Where a settlement starts. */
 export interface SettlementStart {
@@ -113,7 +122,7 @@ export class Settler {
 
     const startedMs = now();
     let extensionResponses: ExtensionResponses | undefined;
-    const outcome = await reachOutcome(
+    const reached = await reachOutcome(
       {
         payment,
         facilitator: start.facilitator,
@@ -124,7 +133,8 @@ export class Settler {
       },
       this.#deps,
     );
-    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
+    if (reached.kind === "settled") this.#deps.runs.settled(payment);
+    const outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
     const record = await this.#record(payment, outcome, start);
     if (record === "overtaken") return { kind: "overtaken" };
     if (record === "failed" && start.runsHandler && leases.areRenewed) {
@@ -185,28 +195,43 @@ export class Settler {
       case "settled": {
         const { receipt } = outcome;
         events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
-        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
       }
       case "rejected": {
         const { receipt } = outcome;
         events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
-        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
       }
       case "unsent":
         if (isNews) events.emit("unsent", about);
         return;
       case "unknown":
-        onUnknown(payment, outcome.retryAfterSeconds);
+        onUnknown(withoutRequest(payment), outcome.retryAfterSeconds);
         if (!isNews) return;
         events.emit("unknown", about);
-        hooks.tell("onSettleUnknown", () => [factsOf(payment)]);
+        hooks.tell("onSettleUnknown", () => [contextOf(payment)]);
         return;
       default:
         outcome satisfies never;
     }
   }
+}
+
+type SettledOutcome = Extract<Outcome, { kind: "settled" }>;
+
+/** Whether extensions have a say in the receipt. */
+function isNoted({ asked }: PendingPayment, outcome: Outcome): outcome is SettledOutcome {
+  return outcome.kind === "settled" && asked?.asksAboutReceipts === true;
+}
+
+/** Adds what extensions say to the receipt. The record has yet to be written, and the lease is still held. */
+async function noteOn(payment: PendingPayment, outcome: SettledOutcome, start: SettlementStart): Promise<Outcome> {
+  const { receipt } = outcome;
+  const response = start.waiting === undefined ? undefined : start.response;
+  const noted = await payment.asked?.addToReceipt(receipt, () => settledContextOf(payment, receipt, response));
+  return noted === undefined ? outcome : { ...outcome, receipt: noted };
 }
 
 /**
