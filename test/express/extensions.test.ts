@@ -1,10 +1,21 @@
 /**
  * Extensions that have a say in each challenge and receipt, over real HTTP.
  */
-import type { ChallengeContext, CompiledDeclaration, Extension, PaymentPayload } from "@farebox/core";
-import type { RequestHandler } from "express";
-import { describe, expect, test } from "vitest";
-import { type ObservedShop, openObservedShop } from "./observed-shop.js";
+import {
+  type ChallengeContext,
+  type CompiledDeclaration,
+  createMemoryStore,
+  type Extension,
+  type PaymentPayload,
+  type PaymentRecord,
+  type SettledContext,
+  type SettlementResponse,
+} from "@farebox/core";
+import { createPayments, type PaymentHooks, type Payments, type RouteConfig } from "@farebox/express";
+import type { PayResult } from "@farebox/testing";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type ObservedPlan, type ObservedShop, openObservedShop } from "./observed-shop.js";
+import { createLeasingStore } from "./shared-store.js";
 import { expectNoStrayErrors, PAY_TO, PRICED, VERSIONS } from "./shop.js";
 
 const SCHEMA = { type: "object" };
@@ -30,17 +41,35 @@ function failuresIn({ log }: Pick<ObservedShop, "log">) {
   return log.filter((line) => /"(extension_failed|challenge_too_large)"/.test(JSON.stringify(line)));
 }
 
-const STAMPED = { ...PRICED, extensions: { stamp: {} } };
+const STAMPED: RouteConfig = { ...PRICED, extensions: { stamp: {} } };
+const BOTH: RouteConfig = { ...PRICED, extensions: { stamp: {}, kept: {} } };
 const ROUTES = { "/paid": STAMPED, "GET /upfront": { ...STAMPED, settle: "before" } } as const;
+
+const QUIET = { info() {}, warn() {}, error() {} };
+
+function fail(error: Error): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+/** Something that happens once. */
+function latch() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open: () => open(), opened };
+}
 
 describe.each(VERSIONS)("on %s", (_, express) => {
   const open = (
     parts: Partial<CompiledDeclaration> | readonly Extension[],
-    plan: { readonly handler?: RequestHandler; readonly routes?: Readonly<Record<string, typeof STAMPED>> } = {},
+    plan: Pick<ObservedPlan, "routes" | "options"> = {},
   ) => {
     expectNoStrayErrors();
     const extensions = "length" in parts ? parts : [stampOf(parts)];
-    return openObservedShop(express, { routes: ROUTES, ...plan, options: { extensions } });
+    return openObservedShop(express, { routes: ROUTES, ...plan, options: { ...plan.options, extensions } });
   };
 
   describe("a challenge that an extension has a say in", () => {
@@ -144,19 +173,16 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     );
 
     test("a challenge has the plain declaration when the extension takes longer than five seconds", async () => {
-      let asked = () => {};
-      const isAsked = new Promise<void>((resolve) => {
-        asked = resolve;
-      });
+      const asked = latch();
       const challenge = () => {
-        asked();
+        asked.open();
         return new Promise<never>(() => {});
       };
       const shop = await open([stampOf({ challenge }), stampOf(numbering(), "number")], {
-        routes: { "/paid": { ...PRICED, extensions: { stamp: {}, number: {} } } as never },
+        routes: { "/paid": { ...PRICED, extensions: { stamp: {}, number: {} } } },
       });
       const asking = shop.ask();
-      await isAsked;
+      await asked.opened;
       shop.passTime();
       const { extensions } = (await asking).challenge ?? {};
       expect(extensions).toMatchObject({ stamp: PLAIN, number: { info: { nonce: "n1" } } });
@@ -185,10 +211,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
     test("a route that does not declare the extension does not ask it", async () => {
       let asked = 0;
-      const shop = await open(
-        { challenge: () => void asked++ as never },
-        { routes: { "/paid": PRICED as typeof STAMPED } },
-      );
+      const shop = await open({ challenge: () => void asked++ as never }, { routes: { "/paid": PRICED } });
       expect((await shop.ask()).status).toBe(402);
       expect(asked).toBe(0);
     });
@@ -235,6 +258,264 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       const shop = await open({ challenge });
       expect((await shop.pay()).status).toBe(200);
       expect(shop.facilitator.verified[0]?.extensions).toEqual({ stamp: PLAIN });
+    });
+  });
+
+  describe("a receipt that an extension adds to", () => {
+    const extensionsOf = ({ receipt }: PayResult) => receipt?.extensions;
+
+    test.each(["/paid", "/upfront"])("the receipt at %s has what the extension returns", async (path) => {
+      const seen: SettledContext[] = [];
+      const shop = await open({
+        async receipt(context) {
+          seen.push(context);
+          return { thanks: context.payer };
+        },
+      });
+      const paid = await shop.pay({ path, headers: { "X-Order": "7" } });
+      expect(paid).toMatchObject({ status: 200, receipt: { success: true } });
+      expect(extensionsOf(paid)).toEqual({ stamp: { thanks: shop.payer.address } });
+      const { extensions: _extensions, ...receipt } = paid.receipt ?? {};
+      expect(seen).toMatchObject([
+        { route: expect.stringContaining(path), payer: shop.payer.address, amount: "10000" },
+      ]);
+      expect(seen[0]?.receipt).toEqual(receipt);
+      expect(seen[0]?.request?.header("x-order")).toBe("7");
+      expect(seen[0]?.payload.extensions).toHaveProperty("stamp");
+      const response = { status: 200, headers: { "content-type": "text/html; charset=utf-8" } };
+      if (path === "/paid") expect(seen[0]?.response).toMatchObject(response);
+      else expect(seen[0]?.response).toBeUndefined();
+    });
+
+    test("hooks and each replay, at another process too, have the same entry, and the extension is called once", async () => {
+      let calls = 0;
+      const extensions = [stampOf({ receipt: () => ({ number: ++calls }) })];
+      const store = createMemoryStore();
+      const told: SettlementResponse[] = [];
+      const hooks: PaymentHooks = { afterSettle: (_payment, receipt) => void told.push(receipt) };
+      const [first, second] = [
+        await open(extensions, { options: { store, hooks } }),
+        await open(extensions, { options: { store } }),
+      ];
+      const { payment } = await first.sign();
+      const identified = {
+        ...payment,
+        extensions: {
+          ...payment.extensions,
+          "payment-identifier": { info: { required: false, id: "an_id_of_its_own_1" } },
+        },
+      };
+      const paid = await Promise.all(Array.from({ length: 5 }, () => first.ask({ payment: identified })));
+      const again = await first.ask({ payment: identified });
+      const elsewhere = await second.ask({
+        path: "/paid",
+        headers: { Host: new URL(first.url).host },
+        payment: identified,
+      });
+      const all = [...paid, again, elsewhere];
+      expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
+      expect(all.map(extensionsOf)).toEqual(all.map(() => ({ stamp: { number: 1 } })));
+      expect(new Set(all.map(({ headers }) => headers["payment-response"])).size).toBe(1);
+      expect(told).toEqual([paid[0]?.receipt]);
+      expect(calls).toBe(1);
+    });
+
+    test.each<[what: string, receipt: () => unknown, error: string]>([
+      ["throws", fail(new RangeError("no key")), "RangeError"],
+      ["rejects", () => Promise.reject(new TypeError("no key")), "TypeError"],
+      ["returns a text", () => "thanks", "it returned what cannot be sent"],
+      ["returns NUL in it", () => ({ at: "\0" }), "it returned what cannot be sent"],
+      ["returns a bigint in it", () => ({ at: 1n }), "TypeError"],
+      [
+        "returns more than 4 KiB",
+        () => ({ pad: "x".repeat(3_000) }),
+        "the receipt would be longer than 4096 characters",
+      ],
+    ])("a payment is sold as ever when the extension %s, and the log says so", async (_what, receipt, error) => {
+      const note = stampOf({ receipt: () => ({ is: "kept" }) }, "kept");
+      const shop = await open([stampOf({ receipt: receipt as never }), note], { routes: { "/paid": BOTH } });
+      const paid = await shop.pay();
+      expect([paid.status, paid.text, extensionsOf(paid)]).toEqual([200, "goods", { kept: { is: "kept" } }]);
+      expect(failuresIn(shop)).toMatchObject([{ route: "/paid", extension: "stamp", about: "receipt", error }]);
+    });
+
+    test("a payment is sold as ever when the extension takes longer than two seconds", async () => {
+      const asked = latch();
+      const shop = await open({
+        receipt() {
+          asked.open();
+          return new Promise<never>(() => {});
+        },
+      });
+      const paying = shop.pay();
+      await asked.opened;
+      shop.passTime();
+      expect(await paying).toMatchObject({ status: 200, text: "goods", receipt: { success: true } });
+      expect(failuresIn(shop)).toMatchObject([{ extension: "stamp", error: expect.stringContaining("2000") }]);
+    });
+
+    test("a payment has a record in settling, with a lease, while the extension is asked", async () => {
+      const { options, seen } = createLeasingStore();
+      let record: PaymentRecord | undefined;
+      let before: readonly string[] = [];
+      const shop = await open(
+        {
+          async receipt({ payment }) {
+            record = await options.store.find(payment);
+            before = [...seen];
+            return {};
+          },
+        },
+        { options },
+      );
+      expect((await shop.pay()).status).toBe(200);
+      expect(before).toEqual(["settling lease response"]);
+      expect(record).toMatchObject({ state: "settling", leaseUntilMs: expect.any(Number) });
+      expect(record?.leaseUntilMs).toBeGreaterThan(Date.now());
+    });
+
+    test("a settlement that fails does not ask the extension, and one that is found out later does", async () => {
+      const requests: unknown[] = [];
+      const shop = await open({
+        receipt({ request }) {
+          requests.push(request);
+          return { late: true };
+        },
+      });
+      shop.facilitator.failNext("rejected");
+      expect(await shop.pay()).toMatchObject({ status: 402, receipt: { success: false } });
+      expect(requests).toEqual([]);
+      const { payment } = await shop.sign();
+      shop.facilitator.failNext("unknown");
+      const pending = await shop.ask({ payment });
+      expect(pending.status).toBe(503);
+      const settled = shop.next("settled");
+      shop.passTime();
+      await settled;
+      expect(requests).toEqual([undefined]);
+      const token = String(pending.headers["payment-retry-token"]);
+      const found = await shop.ask({ payment, headers: { "PAYMENT-RETRY-TOKEN": token } });
+      expect([found.status, found.text, extensionsOf(found)]).toEqual([200, "goods", { stamp: { late: true } }]);
+    });
+
+    test.each<[key: string, add: (payments: Payments) => void, notes: readonly string[]]>([
+      ["the same key", (payments) => void payments.routes({ "/paid": STAMPED }), ["/paid"]],
+      ["no such key", (payments) => void payments.routes({ "/other": STAMPED }), []],
+      [
+        "two prices for the key",
+        (payments) => {
+          payments.routes({ "/paid": STAMPED });
+          payments.routes({ "/paid": STAMPED });
+        },
+        [],
+      ],
+    ])(
+      "a process that takes over a settlement, and has %s, asks its extension about the receipt only if the key is certain (%#)",
+      async (_key, add, notes) => {
+        const { store } = createLeasingStore().options;
+        const shop = await open({}, { options: { store } });
+        shop.facilitator.failNext("unknown");
+        expect((await shop.pay()).status).toBe(503);
+        await shop.payments.close();
+        const routes: string[] = [];
+        const receipt = ({ route }: SettledContext) => void routes.push(route);
+        const extensions = [stampOf({ receipt: receipt as never })];
+        const other = createPayments({ facilitator: shop.facilitator, store, extensions, logger: QUIET });
+        add(other);
+        onTestFinished(() => other.close());
+        expect(await other.recover()).toMatchObject({ settled: 1 });
+        expect(routes).toEqual(notes);
+      },
+    );
+  });
+
+  describe("hooks of an extension", () => {
+    test("hooks are asked after the seller's, and only on routes that declare the extension", async () => {
+      const asked: string[] = [];
+      const noting = (who: string): PaymentHooks => ({
+        onRequest: ({ path }) => void asked.push(`${who} onRequest ${path}`),
+        beforeVerify: () => void asked.push(`${who} beforeVerify`),
+        afterVerify: async () => void asked.push(`${who} afterVerify`),
+        beforeSettle: () => void asked.push(`${who} beforeSettle`),
+        afterSettle: () => void asked.push(`${who} afterSettle`),
+      });
+      const shop = await open([stampOf({ hooks: noting("stamp") }), stampOf({ hooks: noting("kept") }, "kept")], {
+        routes: { "/paid": BOTH, "GET /upfront": PRICED },
+        options: { hooks: noting("seller") },
+      });
+      const { header } = await shop.sign();
+      asked.length = 0;
+      expect((await shop.ask({ payment: header })).status).toBe(200);
+      const who = ["seller", "stamp", "kept"];
+      const ofPayments = ["beforeVerify", "afterVerify", "beforeSettle", "afterSettle"];
+      const all = ["onRequest /paid", ...ofPayments].flatMap((name) => who.map((one) => `${one} ${name}`));
+      expect(asked).toEqual(all);
+      asked.length = 0;
+      expect((await shop.pay({ path: "/upfront" })).status).toBe(200);
+      expect(asked).not.toEqual([]);
+      expect(asked.filter((one) => !one.startsWith("seller "))).toEqual([]);
+    });
+
+    test("an extension lets requests in on its routes, unless the seller denies them", async () => {
+      const hooks: PaymentHooks = {
+        onRequest: ({ header }) => (header("x-pass") === "1" ? { grant: true } : undefined),
+      };
+      const sellers: PaymentHooks = { onRequest: ({ header }) => (header("x-bad") ? { deny: "no" } : undefined) };
+      const shop = await open([stampOf({ hooks })], {
+        routes: { "/paid": STAMPED, "GET /upfront": PRICED },
+        options: { hooks: sellers },
+      });
+      const withPass = { headers: { "X-Pass": "1" } };
+      expect(await shop.ask(withPass)).toMatchObject({ status: 200, text: "goods" });
+      expect((await shop.ask({ path: "/upfront", ...withPass })).status).toBe(402);
+      expect((await shop.ask({ headers: { "X-Pass": "1", "X-Bad": "1" } })).status).toBe(403);
+      expect((await shop.ask()).status).toBe(402);
+      expect(shop.facilitator.settled).toEqual([]);
+    });
+
+    test("an extension denies a payment that the seller has nothing against", async () => {
+      const asked: string[] = [];
+      const shop = await open([stampOf({ hooks: { beforeVerify: () => ({ deny: "too old" }) } })], {
+        options: { hooks: { beforeVerify: () => void asked.push("seller") } },
+      });
+      const denied = await shop.pay();
+      expect([denied.status, denied.json()]).toEqual([403, { error: "denied", message: "too old" }]);
+      expect(asked).toEqual(["seller"]);
+      expect(shop.told().at(-1)).toBe("denied beforeVerify");
+    });
+
+    test.each<[name: string, hook: () => unknown]>([
+      ["throws", fail(new RangeError("broken"))],
+      ["rejects", () => Promise.reject(new RangeError("broken"))],
+    ])("a payment is denied when the hook of an extension %s, and the log names the extension", async (_name, hook) => {
+      const shop = await open([stampOf({ hooks: { beforeSettle: hook as never } })]);
+      expect((await shop.pay()).status).toBe(403);
+      expect(failuresIn(shop)).toMatchObject([
+        { extension: "stamp", about: "beforeSettle", error: "RangeError", message: "broken" },
+      ]);
+      expect(shop.facilitator.settled).toEqual([]);
+    });
+
+    test("all hooks hear of a settlement when one of them throws", async () => {
+      const heard: string[] = [];
+      const shop = await open(
+        [
+          stampOf({ hooks: { afterSettle: fail(new Error("broken")) } }),
+          stampOf({ hooks: { afterSettle: () => void heard.push("kept") } }, "kept"),
+        ],
+        { routes: { "/paid": BOTH }, options: { hooks: { afterSettle: () => void heard.push("seller") } } },
+      );
+      expect((await shop.pay()).status).toBe(200);
+      expect(heard).toEqual(["seller", "kept"]);
+    });
+
+    test("a hook that is no function is an issue at the start", async () => {
+      const hooks = { beforeVerify: true, beforeVerfy: () => undefined };
+      const opened = open([stampOf({ hooks: hooks as never })], { routes: { "/paid": STAMPED } });
+      await expect(opened).rejects.toThrow(
+        /extensions\.stamp\.hooks\.beforeVerify: expected a function, received true/,
+      );
+      await expect(opened).rejects.toThrow(/beforeVerfy/);
     });
   });
 });

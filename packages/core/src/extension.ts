@@ -7,7 +7,7 @@
  * @module
  */
 import type { PlainFindingCode } from "./events/findings.js";
-import type { PricedRequest, SettledContext } from "./events/hooks.js";
+import type { PaymentHooks, PricedRequest, SettledContext } from "./events/hooks.js";
 import type { Issues } from "./issues.js";
 import type { ExtensionDeclaration, PaymentRequirements, ResourceInfo } from "./protocol/documents.js";
 import type { JsonObject } from "./protocol/json.js";
@@ -53,6 +53,13 @@ export interface CompiledDeclaration {
    * @example ({ receipt }) => ({ thanks: receipt.payer })
    */
   readonly receipt?: (context: SettledContext) => JsonObject | undefined | Promise<JsonObject | undefined>;
+  /**
+   * Hooks for routes that declare the extension. Each is asked after the seller's, in the order of the declarations; the first verdict
+   * counts. Default: none.
+   *
+   * @example { onRequest: ({ header }) => (isMember(header("x-member")) ? { grant: true } : undefined) }
+   */
+  readonly hooks?: PaymentHooks;
   /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
   readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
   /** Checks the input of a request. Default: no check. */

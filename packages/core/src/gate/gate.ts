@@ -24,7 +24,6 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
@@ -91,7 +90,6 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
@@ -151,7 +149,7 @@ export class Gate {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
       const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
-      const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
+      const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
       return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
@@ -161,7 +159,8 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks } = matched.route;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
@@ -231,8 +230,8 @@ export class Gate {
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
-    const { hooks, inFlight, leases, events } = this.#deps;
-    const { claim, client, route } = paid;
+    const { inFlight, leases, events } = this.#deps;
+    const { claim, client, route, hooks } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
@@ -271,7 +270,8 @@ export class Gate {
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
-    const { hooks, runs, events } = this.#deps;
+    const { runs, events } = this.#deps;
+    const { hooks } = paid;
     const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const others = asked && (await asked.others());
@@ -357,8 +357,8 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
-    const { claim, client, route, occasion } = paid;
+    const { store, leases, settler, tokens, admissions, events } = this.#deps;
+    const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));

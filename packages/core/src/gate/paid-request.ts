@@ -6,6 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
+import type { Hooks } from "../events/hooks.js";
 import { SellersRequest } from "../events/priced-request.js";
 import type { CompiledDeclaration } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
@@ -60,6 +61,7 @@ export interface PaidRequest extends PendingPayment {
   readonly matched: MatchedRequest;
   readonly payload: PaymentPayload;
   readonly route: PricedRoute;
+  readonly hooks: Hooks;
   readonly offer: Offer;
   readonly place: Place;
   /** For challenges. */
@@ -98,6 +100,7 @@ export function toPaidRequest(
     matched,
     payload: payment,
     asked: route.asked,
+    hooks: route.hooks,
     route,
     routeKey: key,
     listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,

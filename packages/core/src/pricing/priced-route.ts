@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { ExtensionHooks } from "../events/combined-hooks.js";
 import type { Finding, Findings } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
 import type { Chargeable, IdentifierMode, InputValidator, SettleTime, StartTimer, Unmetered } from "../options.js";
@@ -79,6 +81,8 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly offers: readonly Offer[];
   /** Payment options whose price or recipient depends on the request. */
   readonly dynamic: readonly DynamicTerms[];
+  /** The seller's, and those of its extensions. */
+  readonly hooks: Hooks;
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
@@ -94,6 +98,8 @@ export interface PricingDeps {
   readonly facilitators: Supporters;
   readonly findings: Pick<Findings, "tell">;
   readonly quotes: Quotes;
+  /** The hooks of a route: the seller's, and those of its extensions. */
+  readonly hooksFor: (route: string, ofExtensions: readonly ExtensionHooks[]) => Hooks;
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
@@ -119,7 +125,7 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger, timer }: PricingDeps,
+  { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
   const asked = RouteExtensions.of(terms.key, terms.declarations.compiled, { logger, timer });
   const offered = { ...subject, asked, onLeftOut: createShorteningLog(terms.key, logger) };
@@ -128,6 +134,7 @@ export function createPricedRoute(
     ...terms,
     ...subject,
     asked,
+    hooks: hooksFor(terms.key, terms.declarations.hooks),
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
     priceId: priceIdOf(subject, dynamic),

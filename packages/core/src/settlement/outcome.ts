@@ -9,7 +9,7 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
-import type { HeldResponse, PaymentContext, SettledContext } from "../events/hooks.js";
+import type { HeldResponse, Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
 import { freeze, type SeenRequest, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
@@ -36,6 +36,8 @@ export interface PendingPayment {
   readonly payload?: PaymentPayload | undefined;
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
+  /** The hooks of its route. Default: the seller's, as its route is not known. */
+  readonly hooks?: Pick<Hooks, "tell"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */
@@ -97,8 +99,8 @@ function toHeldResponse({ status, headers, body }: StoredAnswer): HeldResponse {
 /** The payment without its request, which must not stay in memory. */
 export function withoutRequest(pending: PendingPayment): PendingPayment {
   // By name: the payment of a request has more, and some of that leads to the request.
-  const { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked } = pending;
-  return { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked };
+  const { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks } = pending;
+  return { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks };
 }
 
 /** How a settlement ended, as far as it is certain. */

@@ -189,7 +189,8 @@ export class Settler {
     outcome: Outcome,
     { isNews, durationMs }: { readonly isNews: boolean; readonly durationMs: number },
   ): void {
-    const { events, hooks, onUnknown } = this.#deps;
+    const { events, onUnknown } = this.#deps;
+    const { hooks = this.#deps.hooks } = payment;
     const about = () => ({ ...factsOf(payment), durationMs });
     switch (outcome.kind) {
       case "settled": {
