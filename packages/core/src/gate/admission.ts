@@ -7,7 +7,6 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { Hooks } from "../events/hooks.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
@@ -132,7 +131,6 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
   readonly runs: Pick<Runs, "beginSettled">;
-  readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -338,8 +336,8 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
-    const { route, claim, client, payer, occasion } = paid;
+    const { settler, tokens, logger, now, relayExtensionResponses } = this.#deps;
+    const { route, hooks, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
@@ -383,7 +381,7 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      return { kind: "replace", response: await notSettled(route, occasion, settled, proof) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
@@ -432,10 +430,10 @@ class VerifiedAdmission implements HeldAdmission {
   #tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    const { events, hooks, now } = this.#deps;
+    const { events, now } = this.#deps;
     const facts = () => factsOf(this.#paid);
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
-    hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
+    this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
 }
 

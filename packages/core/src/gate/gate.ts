@@ -24,7 +24,6 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
@@ -51,10 +50,18 @@ import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
-import { type MatchedRequest, type PaidRequest, sourceOf, toPaidRequest, toQuotedRequest } from "./paid-request.js";
+import {
+  type MatchedRequest,
+  type PaidRequest,
+  sourceOf,
+  toOccasion,
+  toPaidRequest,
+  toQuotedRequest,
+} from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
+  type AwaitedResponse,
   abandonedTooOften,
   challenge,
   challengePage,
@@ -83,7 +90,6 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
@@ -143,7 +149,7 @@ export class Gate {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
       const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
-      const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
+      const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
       return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
@@ -153,7 +159,8 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks } = matched.route;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
@@ -223,8 +230,8 @@ export class Gate {
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
-    const { hooks, inFlight, leases, events } = this.#deps;
-    const { claim, client, route } = paid;
+    const { inFlight, leases, events } = this.#deps;
+    const { claim, client, route, hooks } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
@@ -263,7 +270,8 @@ export class Gate {
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
-    const { hooks, runs, events } = this.#deps;
+    const { runs, events } = this.#deps;
+    const { hooks } = paid;
     const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const others = asked && (await asked.others());
@@ -349,8 +357,8 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
-    const { claim, client, route, occasion } = paid;
+    const { store, leases, settler, tokens, admissions, events } = this.#deps;
+    const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
@@ -365,7 +373,7 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      return respond(await notSettled(route, occasion, settled, tokens.headersFor(identity)));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -408,23 +416,29 @@ export class Gate {
   }
 
   /** Asks for payment: a person with a browser gets a page. */
-  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+  #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
+    const { route, request } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
-    const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
-    const occasion = { url, method: request.method, error, locate };
+    const occasion = toOccasion(matched, isVersion1 ? VERSION_1_ERROR : "Payment required");
     const isPerson = wantsPage(request.accept, request.userAgent);
     const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    if (response instanceof Promise) return response.then((awaited) => this.#challenged(route, awaited));
+    return this.#challenged(route, response);
+  }
+
+  #challenged(route: PricedRoute, response: GateResponse): Decision {
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
     return respond(response);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */
-  #refuse({ route, request, url, locate }: MatchedRequest, refused: RefusedPayment): Decision {
+  async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
     const { status, error, reason, field } = refused;
+    const { route } = matched;
     const { events } = this.#deps;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-    return respond(challenge(route, { url, method: request.method, error, locate }, { status }));
+    return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
 
   /** An expired payment cannot pay any more, but its record may say what happened to it. */
@@ -434,7 +448,7 @@ export class Gate {
       const record = await store.find(paid.claim.identity);
       if (record === undefined) {
         events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-        return respond(refusal(paid.route, paid.occasion, reason));
+        return respond(await refusal(paid.route, paid.occasion, reason));
       }
       const decision = await replay.decide(paid, record, untilMs);
       if (decision !== undefined) return decision;
@@ -457,10 +471,10 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
+  async #release({ claim }: PaidRequest, response: AwaitedResponse): Promise<Responded> {
     void this.#deps.leases.drop(claim);
     await this.#deps.store.release(claim.identity, claim.owner);
-    return respond(response);
+    return respond(response instanceof Promise ? await response : response);
   }
 
   /** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */

@@ -108,7 +108,7 @@ export class Replay {
       case "rejected": {
         const error = record.receipt?.errorReason ?? "payment_already_used";
         this.tell(paid, "refused");
-        return { kind: "respond", response: refusal(paid.route, paid.occasion, error, record.receipt) };
+        return { kind: "respond", response: await refusal(paid.route, paid.occasion, error, record.receipt) };
       }
       case "unsent":
       case "unknown":
@@ -208,7 +208,7 @@ export class Replay {
       if (settled.kind !== "settled") {
         this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
         const proof = this.#proofFor(duplicate);
-        decision = { kind: "respond", response: notSettled(paid.route, paid.occasion, settled, proof) };
+        decision = { kind: "respond", response: await notSettled(paid.route, paid.occasion, settled, proof) };
       } else if (response === undefined) {
         decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
       } else {
@@ -300,9 +300,9 @@ export class Replay {
     return { kind: "respond", response: inProgress(this.#proofFor(duplicate)) };
   }
 
-  #alreadyUsed(paid: PaidRequest): Decision {
+  async #alreadyUsed(paid: PaidRequest): Promise<Decision> {
     this.tell(paid, "refused");
-    return { kind: "respond", response: refusal(paid.route, paid.occasion, "payment_already_used") };
+    return { kind: "respond", response: await refusal(paid.route, paid.occasion, "payment_already_used") };
   }
 }
 

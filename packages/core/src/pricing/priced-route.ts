@@ -3,10 +3,12 @@
  *
  * @module
  */
+import type { ExtensionHooks } from "../events/combined-hooks.js";
 import type { Finding, Findings } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, SettleTime, StartTimer, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
@@ -20,6 +22,7 @@ import {
   type Quotes,
   type Unpriced,
 } from "./dynamic-price.js";
+import { RouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -78,6 +81,8 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly offers: readonly Offer[];
   /** Payment options whose price or recipient depends on the request. */
   readonly dynamic: readonly DynamicTerms[];
+  /** The seller's, and those of its extensions. */
+  readonly hooks: Hooks;
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
@@ -93,7 +98,10 @@ export interface PricingDeps {
   readonly facilitators: Supporters;
   readonly findings: Pick<Findings, "tell">;
   readonly quotes: Quotes;
+  /** The hooks of a route: the seller's, and those of its extensions. */
+  readonly hooksFor: (route: string, ofExtensions: readonly ExtensionHooks[]) => Hooks;
   readonly logger: Logger;
+  readonly timer: StartTimer;
 }
 
 /** The part of a route that its challenge is made of. */
@@ -117,13 +125,16 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger }: PricingDeps,
+  { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
+  const asked = RouteExtensions.of(terms.key, terms.declarations.compiled, { logger, timer });
+  const offered = { ...subject, asked, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
     ...subject,
+    asked,
+    hooks: hooksFor(terms.key, terms.declarations.hooks),
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
     priceId: priceIdOf(subject, dynamic),

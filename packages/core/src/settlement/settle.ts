@@ -18,6 +18,7 @@ import {
   type OutcomeDeps,
   type PendingPayment,
   reachOutcome,
+  settledContextOf,
   withoutRequest,
 } from "./outcome.js";
 
@@ -121,7 +122,7 @@ export class Settler {
 
     const startedMs = now();
     let extensionResponses: ExtensionResponses | undefined;
-    const outcome = await reachOutcome(
+    const reached = await reachOutcome(
       {
         payment,
         facilitator: start.facilitator,
@@ -132,7 +133,8 @@ export class Settler {
       },
       this.#deps,
     );
-    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
+    if (reached.kind === "settled") this.#deps.runs.settled(payment);
+    const outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
     const record = await this.#record(payment, outcome, start);
     if (record === "overtaken") return { kind: "overtaken" };
     if (record === "failed" && start.runsHandler && leases.areRenewed) {
@@ -187,7 +189,8 @@ export class Settler {
     outcome: Outcome,
     { isNews, durationMs }: { readonly isNews: boolean; readonly durationMs: number },
   ): void {
-    const { events, hooks, onUnknown } = this.#deps;
+    const { events, onUnknown } = this.#deps;
+    const { hooks = this.#deps.hooks } = payment;
     const about = () => ({ ...factsOf(payment), durationMs });
     switch (outcome.kind) {
       case "settled": {
@@ -215,6 +218,21 @@ export class Settler {
         outcome satisfies never;
     }
   }
+}
+
+type SettledOutcome = Extract<Outcome, { kind: "settled" }>;
+
+/** Whether extensions have a say in the receipt. */
+function isNoted({ asked }: PendingPayment, outcome: Outcome): outcome is SettledOutcome {
+  return outcome.kind === "settled" && asked?.asksAboutReceipts === true;
+}
+
+/** Adds what extensions say to the receipt. The record has yet to be written, and the lease is still held. */
+async function noteOn(payment: PendingPayment, outcome: SettledOutcome, start: SettlementStart): Promise<Outcome> {
+  const { receipt } = outcome;
+  const response = start.waiting === undefined ? undefined : start.response;
+  const noted = await payment.asked?.addToReceipt(receipt, () => settledContextOf(payment, receipt, response));
+  return noted === undefined ? outcome : { ...outcome, receipt: noted };
 }
 
 /**
