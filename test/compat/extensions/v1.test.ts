@@ -3,8 +3,6 @@
  *
  * @module
  */
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import type { PaymentRequired } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
@@ -16,6 +14,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { serve } from "./serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const SOLANA_PAY_TO = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
@@ -73,14 +72,8 @@ async function open(routes: V1RoutesConfig = ROUTES) {
   const app = express();
   app.use(paymentMiddleware(PAY_TO, routes, { url: server.url, createAuthHeaders }, { appName: "Shop" }, QUIET));
   app.all(["/weather", "/users/:id", "/any/*rest", "/short", "/token"], (_req, res) => void res.json({ sold: true }));
-  const listening = app.listen(0, "127.0.0.1");
-  await once(listening, "listening");
-  onTestFinished(async () => {
-    listening.closeAllConnections();
-    listening.close();
-    await server.close();
-  });
-  const url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
+  const url = await serve(app);
+  onTestFinished(() => server.close());
   const client = { network: "eip155:*", client: new ExactEvmScheme(account) } as const;
   const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [client] });
   const challenge = async (path: string, method = "GET"): Promise<PaymentRequired> => {

@@ -12,11 +12,8 @@ import type {
   CompiledDeclaration,
   DeclarationContext,
   Extension,
-  ExtensionDeclaration,
   JsonObject,
   PaymentRequirements,
-  ResourceInfo,
-  SettlementResponse,
 } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
@@ -105,7 +102,7 @@ function compile(
   issuer: OfferReceiptIssuer,
   offers: SignedOffers,
   origin: string | undefined,
-): (CompiledDeclaration & Voice) | undefined {
+): CompiledDeclaration | undefined {
   const declared = readDeclaration(declaration, context);
   if (declared === undefined) return undefined;
   const { includeTxHash = false, offerValiditySeconds } = declared;
@@ -132,21 +129,6 @@ function compile(
       return { info: { receipt }, schema: receiptSchema(issuer.format) };
     },
   };
-}
-
-/** The parts of a compiled declaration that this extension adds. */
-interface Voice {
-  readonly dynamicFields: readonly string[];
-  challenge(context: {
-    readonly resource: ResourceInfo;
-    readonly offers: readonly PaymentRequirements[];
-  }): Promise<ExtensionDeclaration | undefined>;
-  receipt(context: {
-    readonly receipt: SettlementResponse;
-    readonly request: { readonly url: string } | undefined;
-    readonly payload: { readonly resource?: unknown };
-    readonly payer: string;
-  }): Promise<JsonObject | undefined>;
 }
 
 function readDeclaration(

@@ -11,8 +11,8 @@ import type {
   Extension,
   ExtensionDeclaration,
   JsonObject,
-  PaymentRequirements,
-  ResourceInfo,
+  PricedRequest,
+  SettledContext,
 } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
@@ -133,37 +133,34 @@ export function checkStorage(storage: unknown, issues: Issues): void {
   }
 }
 
-/** The parts of a compiled declaration that this extension adds. */
-interface Voice {
-  readonly dynamicFields: readonly string[];
-  challenge(context: {
-    readonly resource: ResourceInfo;
-    readonly offers: readonly PaymentRequirements[];
-  }): ExtensionDeclaration | undefined;
-  readonly hooks: {
-    onRequest(request: {
-      readonly url: string;
-      header(name: string): string | undefined;
-    }): Promise<{ grant: true } | undefined>;
-    onSettled(payment: {
-      readonly receipt: { readonly payer?: string };
-      readonly payer: string;
-      readonly request: { readonly url: string } | undefined;
-      readonly payload: { readonly resource?: unknown };
-    }): Promise<void>;
-  };
-}
-
 function compile(
   given: unknown,
   { path, ownHosts, isAuthOnly, issues }: DeclarationContext,
   options: CreateSIWxOptions,
-): (CompiledDeclaration & Voice) | undefined {
+): CompiledDeclaration | undefined {
   const { origin, storage, onEvent } = options;
   const declared = readDeclaration(given, { path, isAuthOnly, issues });
   if (declared === undefined) return undefined;
   const { networks, info, expirationSeconds } = declared;
   const toOwnUrl = (url: string) => ownUrl(url, ownHosts, origin);
+  const hooks = {
+    async onRequest({ url, header }: PricedRequest) {
+      const signedIn = header(SIGN_IN_WITH_X);
+      const own = signedIn === undefined ? undefined : toOwnUrl(url);
+      if (signedIn === undefined || own === undefined) return undefined;
+      const isGranted = await admit(signedIn, new URL(own), { ...options, isAuthOnly });
+      return isGranted ? ({ grant: true } as const) : undefined;
+    },
+    async onSettled({ receipt, payer, request, payload }: SettledContext) {
+      // In the background the payment is the one that the facilitator got, whose resource is the seller's.
+      const url = request?.url ?? urlOf(payload.resource);
+      if (url === undefined || !URL.canParse(url)) return;
+      const resource = new URL(url).pathname;
+      const address = receipt.payer ?? payer;
+      await storage.recordPayment(resource, address);
+      onEvent?.({ type: "payment_recorded", resource, address });
+    },
+  };
   return {
     // It concerns wallets, not facilitators.
     at: () => undefined,
@@ -175,24 +172,7 @@ function compile(
       const chains = networks.length > 0 ? networks : [...new Set(offers.map(({ network }) => network))];
       return challengeFor(url, { info, expirationSeconds, chains });
     },
-    hooks: {
-      async onRequest({ url, header }) {
-        const signedIn = header(SIGN_IN_WITH_X);
-        const own = signedIn === undefined ? undefined : toOwnUrl(url);
-        if (signedIn === undefined || own === undefined) return undefined;
-        const isGranted = await admit(signedIn, new URL(own), { ...options, isAuthOnly });
-        return isGranted ? { grant: true } : undefined;
-      },
-      async onSettled({ receipt, payer, request, payload }) {
-        // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-        const url = request?.url ?? urlOf(payload.resource);
-        if (url === undefined || !URL.canParse(url)) return;
-        const resource = new URL(url).pathname;
-        const address = receipt.payer ?? payer;
-        await storage.recordPayment(resource, address);
-        onEvent?.({ type: "payment_recorded", resource, address });
-      },
-    },
+    hooks,
   };
 }
 
