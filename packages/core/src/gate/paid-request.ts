@@ -15,7 +15,7 @@ import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
-import type { Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
+import type { ExtensionDeclaration, Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
@@ -241,6 +241,21 @@ export function toFacilitatorRequest(
   };
 }
 
+/** Lists in `info` to which a client may add items of its own. */
+const ADDITIVE: Readonly<Record<string, readonly string[]>> = { "builder-code": ["s"] };
+
+/** A client has few items to add. */
+const MAX_ADDED = 16;
+
+/** The client's items, and all of ours; `undefined`: one of them has no list. */
+function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: string): readonly unknown[] | undefined {
+  const theirs = isJsonObject(echoed["info"]) ? echoed["info"][name] : undefined;
+  const ours = info[name];
+  if (!Array.isArray(theirs) || !Array.isArray(ours)) return undefined;
+  const added = theirs.filter((item) => typeof item === "string" && !ours.includes(item));
+  return [...added.slice(0, MAX_ADDED), ...ours];
+}
+
 function mergeExtensions(
   ours: Extensions | undefined,
   theirs: PaymentPayload["extensions"],
@@ -258,7 +273,9 @@ function mergeExtensions(
       const { dynamicFields = [] } = compiled?.get(identifier) ?? {};
       // We said something else in each challenge, and have not kept it.
       const echo = added.filter(([name]) => dynamicFields.includes(name));
-      const info = { ...Object.fromEntries(added), ...declaration.info, ...Object.fromEntries(echo) };
+      const lists = (ADDITIVE[identifier] ?? []).map((name) => [name, joinLists(echoed, declaration, name)] as const);
+      const joined = Object.fromEntries([...echo, ...lists.filter(([, list]) => list !== undefined)]);
+      const info = { ...Object.fromEntries(added), ...declaration.info, ...joined };
       return [identifier, { ...declaration, info }];
     }),
   );
