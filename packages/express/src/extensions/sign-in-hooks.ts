@@ -58,10 +58,9 @@ export function createSIWxRequestHook(
   return async ({ adapter, path }, routeConfig) => {
     const header = adapter.getHeader(SIGN_IN_WITH_X);
     if (header === undefined || header === "") return undefined;
-    const own = new URL(origin as string);
-    own.pathname = path;
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
+    const own = { origin: new URL(origin as string), resource: path };
     return (await admit(header, own, { ...options, isAuthOnly })) ? { grantAccess: true } : undefined;
   };
 }

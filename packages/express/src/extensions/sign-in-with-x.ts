@@ -57,7 +57,7 @@ export interface DeclareSIWxOptions {
 
 /** Who has paid for which resource. */
 export interface SIWxStorage {
-  /** @param resource - Path of the resource's URL. */
+  /** @param resource - Path of the request. */
   hasPaid(resource: string, address: string): boolean | Promise<boolean>;
   recordPayment(resource: string, address: string): void | Promise<void>;
   /** With {@link SIWxStorage.recordNonce}: each signature counts once. */
@@ -144,18 +144,18 @@ function compile(
   const { networks, info, expirationSeconds } = declared;
   const toOwnUrl = (url: string) => ownUrl(url, ownHosts, origin);
   const hooks = {
-    async onRequest({ url, header }: PricedRequest) {
+    async onRequest({ url, path: resource, header }: PricedRequest) {
       const signedIn = header(SIGN_IN_WITH_X);
       const own = signedIn === undefined ? undefined : toOwnUrl(url);
       if (signedIn === undefined || own === undefined) return undefined;
-      const isGranted = await admit(signedIn, new URL(own), { ...options, isAuthOnly });
+      const isGranted = await admit(signedIn, { origin: new URL(own), resource }, { ...options, isAuthOnly });
       return isGranted ? ({ grant: true } as const) : undefined;
     },
     async onSettled({ receipt, payer, request, payload }: SettledContext) {
       // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-      const url = request?.url ?? urlOf(payload.resource);
-      if (url === undefined || !URL.canParse(url)) return;
-      const resource = new URL(url).pathname;
+      const url = urlOf(payload.resource) ?? "";
+      const resource = request?.path ?? (URL.canParse(url) ? new URL(url).pathname : undefined);
+      if (resource === undefined) return;
       const address = receipt.payer ?? payer;
       await storage.recordPayment(resource, address);
       onEvent?.({ type: "payment_recorded", resource, address });
@@ -252,16 +252,18 @@ export interface Admittance extends Omit<CreateSIWxOptions, "origin"> {
 }
 
 /** Whether a header lets its wallet pass. A header of a stranger never throws; a storage that throws does. */
-export async function admit(header: string, own: URL, admittance: Admittance): Promise<boolean> {
-  const { storage, verifyOptions, isAuthOnly, onEvent } = admittance;
-  const resource = own.pathname;
+export async function admit(
+  header: string,
+  { origin, resource }: { readonly origin: URL; readonly resource: string },
+  { storage, verifyOptions, isAuthOnly, onEvent }: Admittance,
+): Promise<boolean> {
   const failed = (error: string) => {
     onEvent?.({ type: "validation_failed", resource, error });
     return false;
   };
   const payload = readSIWxHeader(header);
   if (payload === undefined) return failed("The header is malformed");
-  const validity = await validateSIWxMessage(payload, own);
+  const validity = await validateSIWxMessage(payload, origin);
   if (!validity.isValid) return failed(validity.invalidMessage);
   // Before the signature, which takes some milliseconds to check.
   if (!isAuthOnly && (await storage.hasPaid(resource, payload.address)) !== true) return false;
