@@ -190,6 +190,18 @@ describe("the hooks", () => {
     expect(await ask(context(""))).toBeUndefined();
   });
 
+  test("a path that readers resolve is not recorded as the path that it leads to", async () => {
+    const own = new InMemorySIWxStorage();
+    const record = createSIWxSettleHook({ storage: own });
+    const result = { success: true, payer: account.address };
+    const url = "https://api.example.com/cheap/../expensive";
+    await record({ result, paymentPayload: { resource: { url } } });
+    await record({ result, paymentPayload: {}, transportContext: { request: { path: "/cheap/../expensive" } } });
+    expect(own.hasPaid("/expensive", account.address)).toBe(false);
+    await record({ result, paymentPayload: { resource: { url: "https://api.example.com/expensive?a=1" } } });
+    expect(own.hasPaid("/expensive", account.address)).toBe(true);
+  });
+
   test("a signature is enough where nothing is sold", async () => {
     const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
     expect(await ask(context(header, "/profile"), { accepts: [] })).toEqual({ grantAccess: true });

@@ -56,6 +56,16 @@ export function urlOf(resource: unknown): string | undefined {
   return typeof url === "string" ? url : undefined;
 }
 
+/**
+ * The path of a URL as it was requested. `undefined` for one that is read differently by different readers, such as
+ * `/cheap/../expensive`.
+ */
+export function plainPathOf(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { origin, pathname } = new URL(url);
+  return url.startsWith(origin + pathname) ? pathname : undefined;
+}
+
 /** The finding of an extension that needs a host of the seller's, and has none. */
 export const HOST_UNKNOWN = {
   code: "FAREBOX_SIGNED_HOST_UNKNOWN",

@@ -6,7 +6,7 @@
  */
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { readOrigin } from "./own-host.js";
+import { plainPathOf, readOrigin } from "./own-host.js";
 import {
   admit,
   type CreateSIWxOptions,
@@ -72,7 +72,7 @@ export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (con
   issues.throwIfAny();
   const { storage, onEvent } = options;
   return async ({ result: { success, payer }, paymentPayload, transportContext }) => {
-    const resource = pathOf(transportContext) ?? pathOfUrl(paymentPayload.resource?.url);
+    const resource = pathOf(transportContext) ?? plainPathOf(paymentPayload.resource?.url ?? "");
     if (!success || payer === undefined || resource === undefined) return;
     await storage.recordPayment(resource, payer);
     onEvent?.({ type: "payment_recorded", resource, address: payer });
@@ -83,11 +83,7 @@ export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (con
 function pathOf(transportContext: unknown): string | undefined {
   const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
   const path = isJsonObject(request) ? request["path"] : undefined;
-  return typeof path === "string" ? pathOfUrl(`http://localhost${path}`) : undefined;
-}
-
-function pathOfUrl(url: string | undefined): string | undefined {
-  return url !== undefined && URL.canParse(url) ? new URL(url).pathname : undefined;
+  return typeof path === "string" ? path : undefined;
 }
 
 /** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */

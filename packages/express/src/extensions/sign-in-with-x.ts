@@ -16,7 +16,7 @@ import type {
 } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, readOrigin, urlOf } from "./own-host.js";
+import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
 import {
   readSIWxHeader,
   type SIWxVerifyOptions,
@@ -153,8 +153,7 @@ function compile(
     },
     async onSettled({ receipt, payer, request, payload }: SettledContext) {
       // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-      const url = urlOf(payload.resource) ?? "";
-      const resource = request?.path ?? (URL.canParse(url) ? new URL(url).pathname : undefined);
+      const resource = request?.path ?? plainPathOf(urlOf(payload.resource) ?? "");
       if (resource === undefined) return;
       const address = receipt.payer ?? payer;
       await storage.recordPayment(resource, address);
