@@ -509,6 +509,67 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(heard).toEqual(["seller", "kept"]);
     });
 
+    test("onSettled of each is awaited before the response, within one deadline", async () => {
+      const ended: string[] = [];
+      const asked = latch();
+      const slow = latch();
+      const shop = await open(
+        [
+          stampOf({ hooks: { onSettled: () => slow.opened.then(() => void ended.push("stamp")) } }),
+          stampOf(
+            {
+              hooks: {
+                onSettled() {
+                  asked.open();
+                  return new Promise<void>(() => {});
+                },
+              },
+            },
+            "kept",
+          ),
+        ],
+        { routes: { "/paid": BOTH }, options: { hooks: { onSettled: async () => void ended.push("seller") } } },
+      );
+      const paying = shop.pay().finally(() => ended.push("response"));
+      await asked.opened;
+      slow.open();
+      await slow.opened;
+      shop.passTime();
+      expect(await paying).toMatchObject({ status: 200, receipt: { success: true } });
+      expect(ended).toEqual(["seller", "stamp", "response"]);
+    });
+
+    test("onSettled has the receipt with what the extension added, and the response", async () => {
+      const seen: SettledContext[] = [];
+      const shop = await open({
+        receipt: () => ({ a: 1 }),
+        hooks: { onSettled: (context) => void seen.push(context) },
+      });
+      const { receipt } = await shop.pay();
+      expect(seen).toMatchObject([{ receipt, response: { status: 200 } }]);
+      expect(JSON.parse(JSON.stringify(seen[0]))).toMatchObject({ receipt: { extensions: { stamp: { a: 1 } } } });
+      expect(() => Object.assign(seen[0]?.receipt.extensions?.["stamp"] ?? {}, { a: 2 })).toThrow(TypeError);
+    });
+
+    test("a payment that the seller calls verified may still be denied by an extension", async () => {
+      const deny = stampOf({ hooks: { beforeVerify: () => ({ deny: "no" }) } });
+      const sellers: PaymentHooks = { beforeVerify: () => ({ verified: true }) };
+      const denying = await open([deny], { options: { hooks: sellers } });
+      expect((await denying.pay()).status).toBe(403);
+      const silent = await open([stampOf({ hooks: { beforeVerify: () => undefined } })], {
+        options: { hooks: sellers },
+      });
+      expect((await silent.pay()).status).toBe(200);
+      expect([denying.facilitator.verified, silent.facilitator.verified]).toEqual([[], []]);
+    });
+
+    test("a denial with 402 has a challenge that the extensions had a say in", async () => {
+      const shop = await open({ ...numbering(), hooks: { beforeVerify: () => ({ deny: "again", status: 402 }) } });
+      const denied = await shop.pay();
+      expect([denied.status, denied.challenge?.error]).toEqual([402, "again"]);
+      expect(denied.challenge?.extensions?.["stamp"]?.info["nonce"]).toBe("n2");
+    });
+
     test("a hook that is no function is an issue at the start", async () => {
       const hooks = { beforeVerify: true, beforeVerfy: () => undefined };
       const opened = open([stampOf({ hooks: hooks as never })], { routes: { "/paid": STAMPED } });

@@ -186,11 +186,12 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooksDeps = { events, logger, timer, hookMs: settings.deadlines.hookMs };
+  const hooks = new Hooks(settings.hooks, hooksDeps);
   const hooksFor = (route: string, ofExtensions: readonly ExtensionHooks[]) =>
     ofExtensions.length === 0
       ? hooks
-      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), { events, logger });
+      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), hooksDeps);
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
