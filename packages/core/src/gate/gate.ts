@@ -448,7 +448,11 @@ export class Gate {
     const occasion = toOccasion(matched, isVersion1 ? VERSION_1_ERROR : "Payment required");
     const isPerson = wantsPage(request.accept, request.userAgent);
     const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
-    if (response instanceof Promise) return response.then((awaited) => this.#challenged(route, awaited));
+    if (response instanceof Promise) {
+      return response
+        .then((awaited) => this.#challenged(route, awaited))
+        .catch((error) => this.#failed(error, route.key, request));
+    }
     return this.#challenged(route, response);
   }
 
