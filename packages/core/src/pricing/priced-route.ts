@@ -22,7 +22,7 @@ import {
   type Quotes,
   type Unpriced,
 } from "./dynamic-price.js";
-import { RouteExtensions } from "./route-extensions.js";
+import { createRouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -127,7 +127,7 @@ export function createPricedRoute(
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
   { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const asked = RouteExtensions.of(terms.key, terms.declarations.compiled, { logger, timer });
+  const asked = createRouteExtensions(terms.key, terms.declarations.compiled, { logger, timer });
   const offered = { ...subject, asked, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
