@@ -130,7 +130,7 @@ async function callOption(option: CompiledOption, call: Call): Promise<Offer | "
   if (!isPrice(price)) throw new PriceError(price, 'a price such as "$0.01", or { asset, amount }');
   if (terms.free && isZeroPrice(price)) return "free";
   if (typeof payTo !== "string") throw new PriceError(payTo, "an address", "payTo");
-  const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo });
+  const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo, extra: terms.extra });
   if (!compiled.ok) {
     // The first is enough: the seller's function is called again once it is corrected.
     const [{ term, expected } = { term: "price", expected: "another one" }] = compiled.issues;
@@ -281,11 +281,11 @@ function readQuotedOffer(
 
 /** Compiles terms in the client's words. They only count if they turn out to be what was sealed. */
 function compileClaimed(
-  { scheme, network }: DynamicTerms,
+  { scheme, network, extra }: DynamicTerms,
   { payTo, ...price }: AssetPrice & Pick<OfferTerms, "payTo">,
 ): Compiled | undefined {
   try {
-    const compiled = scheme.compileTerms({ network, price, payTo });
+    const compiled = scheme.compileTerms({ network, price, payTo, extra });
     return compiled.ok ? compiled : undefined;
   } catch {
     return undefined;
