@@ -127,6 +127,13 @@ export interface PaymentOption {
    */
   readonly maxTimeoutSeconds?: number;
   /**
+   * When the money of this option moves. Clients see `"before"` as `extra.paymentFlow: "upfront"`.
+   *
+   * @example "before"
+   * @defaultValue the route's `settle`
+   */
+  readonly settle?: SettleTime;
+  /**
    * Added to the `extra` of the offer.
    *
    * @example { assetTransferMethod: "permit2" }
@@ -231,15 +238,15 @@ export interface RouteConfig {
   /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
    * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
-   * `settle: "before"`.
+   * `settle: "before"`, on the route or on a payment option.
    *
    * @example ({ isSale, location }) => isSale && location !== "/login"
    * @defaultValue status 200 to 299, and redirects, except to priced routes
    */
   readonly chargeable?: Chargeable;
   /**
-   * When the money moves. `"after"`: the response is held until it has settled. `"before"`: the handler runs once it
-   * has settled, and every response is charged.
+   * When the money moves, for payment options without their own `settle`. `"after"`: the response is held until it has
+   * settled. `"before"`: the handler runs once it has settled, and every response is charged.
    *
    * @example "before"
    * @defaultValue `"after"`

@@ -6,7 +6,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
-import type { PayToFunction, PriceFunction, PriceRequest } from "../options.js";
+import type { PayToFunction, PriceFunction, PriceRequest, SettleTime } from "../options.js";
 import { ExactPrice } from "../price/exact-price.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
 import { canonicalNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
@@ -31,6 +31,8 @@ export interface DynamicTerms {
   /** Whether the price may be zero. */
   readonly free: boolean;
   readonly maxTimeoutSeconds: number;
+  /** When the money moves. `extra` says so to clients. */
+  readonly settle: SettleTime;
   /** The seller's own `extra`. */
   readonly extra: Readonly<Record<string, unknown>>;
 }
@@ -141,12 +143,12 @@ async function callOption(option: CompiledOption, call: Call): Promise<Offer | "
 }
 
 function offerOf(
-  { scheme, network, maxTimeoutSeconds, extra }: DynamicTerms,
+  { scheme, network, maxTimeoutSeconds, settle, extra }: DynamicTerms,
   compiled: Compiled,
   quote: string | undefined,
 ): Offer {
   const quoted = quote === undefined ? extra : { ...extra, quote };
-  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, extra: quoted });
+  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, settle, extra: quoted });
 }
 
 function sealedTerms(

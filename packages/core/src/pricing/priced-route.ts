@@ -6,7 +6,7 @@
 import type { Finding, Findings } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
@@ -54,7 +54,6 @@ export interface RouteTerms {
   readonly declarations: Declarations;
   /** `undefined`: the default decides. */
   readonly chargeable: Chargeable | undefined;
-  readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
