@@ -6,7 +6,14 @@
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
-import { type CompiledOption, type DynamicTerms, isPrice, writePrice } from "../pricing/dynamic-price.js";
+import {
+  type CompiledOption,
+  type DynamicTerms,
+  isPrice,
+  parseByParsers,
+  parsersFor,
+  writePrice,
+} from "../pricing/payment-option.js";
 import {
   canonicalNetwork,
   expectedNetwork,
@@ -45,7 +52,10 @@ const FLOWS = new Map<unknown, string>([
 ]);
 
 /** The settings that payment options depend on. */
-export type AcceptsSettings = Pick<Settings, "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn">;
+export type AcceptsSettings = Pick<
+  Settings,
+  "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn" | "priceParsers"
+>;
 
 interface RouteContext {
   readonly path: string;
@@ -109,7 +119,8 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
       scheme.scheme,
     );
   }
-  return compileOption({ scheme, network, price, payTo, ...wire }, option, context);
+  const parsers = parsersFor(context.settings.priceParsers, scheme.scheme, network);
+  return compileOption({ scheme, network, price, payTo, parsers, ...wire }, option, context);
 }
 
 /** The terms of a payment option. A missing term is an issue already, and the others are still checked. */
@@ -119,22 +130,48 @@ type ReadOption = Omit<DynamicTerms, "price" | "payTo" | "free"> & {
 };
 
 function compileOption(read: ReadOption, option: JsonObject, context: OfferContext): CompiledOption[] {
-  const { scheme, network, price, payTo, ...wire } = read;
+  const { scheme, network, payTo, parsers, ...wire } = read;
+  const price = parseAtStart(read, context);
   const { extra } = wire;
   const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
-  const terms = scheme.compileTerms(sample);
+  // A scheme that waits checks its terms with each request.
+  const terms = scheme.offer === undefined ? scheme.compileTerms(sample) : NOT_CHECKED;
   const isGood = checkTerms(terms, { option, price, payTo }, context);
   const isZero = isPrice(price) && (isZeroPrice(price) || (terms.ok && terms.amount <= 0n));
   if (isZero && !context.free) {
     context.issues.add(`${context.path}.price`, "a price above zero, or free: true for a free route", price);
     return [];
   }
-  if (price === undefined || payTo === undefined || !isGood) return [];
+  if (read.price === undefined || price === undefined || payTo === undefined || !isGood) return [];
   if (isZero) return [FREE];
-  if (typeof price === "function" || typeof payTo === "function") {
-    return [{ kind: "dynamic", terms: { scheme, network, price, payTo, free: context.free, ...wire } }];
+  if (typeof price === "function" || typeof payTo === "function" || scheme.offer !== undefined) {
+    return [{ kind: "dynamic", terms: { ...read, price: read.price, payTo, free: context.free } }];
   }
   return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, ...wire }) }] : [];
+}
+
+/** Stands for a price that is only known with a request. */
+const BY_REQUEST = () => "";
+
+/** The terms of a scheme that checks them with each request. */
+const NOT_CHECKED: CompiledTerms = { ok: false, issues: [] };
+
+/** A price as the seller's parsers read it. One that waits is asked with each request. */
+function parseAtStart(
+  { scheme, network, price, parsers }: ReadOption,
+  { path, issues }: OfferContext,
+): ReadOption["price"] {
+  if (!isPrice(price) || isZeroPrice(price) || scheme.offer !== undefined) return price;
+  try {
+    const parsed = parseByParsers(price, parsers, network);
+    if (!(parsed instanceof Promise)) return parsed;
+    parsed.catch(() => {});
+    return BY_REQUEST;
+  } catch (error) {
+    const received = error instanceof Error ? `${error.name}: ${error.message}` : "something else than an error";
+    issues.addText(issuePath(path, "price"), "a price that options.priceParsers can read", received);
+    return undefined;
+  }
 }
 
 /** Adds the scheme's issues. A dynamic price or recipient is checked with each request. */

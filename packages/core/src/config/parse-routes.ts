@@ -16,7 +16,7 @@ import {
   type WrittenChallenge,
 } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
-import type { CompiledOption } from "../pricing/dynamic-price.js";
+import type { CompiledOption } from "../pricing/payment-option.js";
 import {
   CHARGE,
   type ChallengeSize,

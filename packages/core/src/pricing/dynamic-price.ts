@@ -6,36 +6,23 @@
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
-import type { PayToFunction, PriceFunction, PriceRequest, SettleTime } from "../options.js";
-import { ExactPrice } from "../price/exact-price.js";
-import { type AssetPrice, isZeroPrice } from "../price/price.js";
-import { canonicalNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
+import type { PriceRequest } from "../options.js";
+import type { AssetPrice } from "../price/price.js";
+import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import type { CompiledTerms, OfferTerms, Scheme } from "../scheme/scheme.js";
-
-/** A payment option of a route, checked: free, an offer that is the same for all requests, or a price per request. */
-export type CompiledOption =
-  | { readonly kind: "free" }
-  | { readonly kind: "fixed"; readonly offer: Offer }
-  | { readonly kind: "dynamic"; readonly terms: DynamicTerms };
-
-/** A payment option whose price or recipient depends on the request. */
-export interface DynamicTerms {
-  readonly scheme: Scheme;
-  readonly network: Network;
-  readonly price: string | AssetPrice | PriceFunction;
-  readonly payTo: string | PayToFunction;
-  /** Whether the price may be zero. */
-  readonly free: boolean;
-  readonly maxTimeoutSeconds: number;
-  /** When the money moves. `extra` says so to clients. */
-  readonly settle: SettleTime;
-  /** The seller's own `extra`. */
-  readonly extra: Readonly<Record<string, unknown>>;
-}
+import type { OfferTerms } from "../scheme/scheme.js";
+import {
+  type Call,
+  type Compiled,
+  type CompiledOption,
+  type DynamicTerms,
+  isQuoted,
+  type OptionDeps,
+  priceOption,
+} from "./payment-option.js";
 
 /** One request to price. */
 export interface PricingOccasion {
@@ -67,7 +54,7 @@ export interface Unpriced {
 }
 
 /**
- * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even if the price
+ * Makes the offers for one request. An offer that a function of the seller's has priced gets a quote. If a payment comes with a quote of ours, the quoted offer holds, even if the price
  * has changed. A quote is for all that the seller's functions read: for another request they are called again.
  *
  * @throws PriceError when a function of the seller's returns what cannot be sold. What it throws is passed on.
@@ -75,13 +62,13 @@ export interface Unpriced {
 export async function priceRequest(
   options: readonly CompiledOption[],
   occasion: PricingOccasion,
-  quotes: Quotes,
+  { quotes, ...deps }: OptionDeps & { readonly quotes: Quotes },
 ): Promise<RequestPrice | Unpriced> {
   const request = new ReadRequest(occasion);
   const quoted = readQuotedOffer(options, { request, occasion }, quotes);
   if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
   const call = callOnce(request.observed());
-  const called = await Promise.all(options.map((option) => callOption(option, call))).catch((error: unknown) => {
+  const called = await Promise.all(options.map((option) => priceOption(option, call, deps))).catch((error: unknown) => {
     if (request.problem === undefined) throw error;
     return [];
   });
@@ -94,15 +81,15 @@ export async function priceRequest(
     if (!(typeof one === "object" && "compiled" in one)) return one;
     const { terms, compiled } = one;
     const until = { reads, atSeconds: occasion.nowSeconds + terms.maxTimeoutSeconds };
-    return offerOf(terms, compiled, quotes.sign(sealedTerms(terms, compiled, values), until));
+    const quote = isQuoted(terms) ? quotes.sign(sealedTerms(terms, compiled, values), until) : undefined;
+    return offerOf(terms, compiled, quote);
   });
-  const offers = made.filter((offer) => offer !== "free");
-  if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
-  if (offers.length > 0) throw new PriceError("$0 for some", "zero for every payment option, or for none");
+  const offers = made.filter((offer) => typeof offer === "object");
+  if (!made.includes("free")) return { offers, lapsed: quoted?.offer };
+  if (made.some((offer) => offer !== "free"))
+    throw new PriceError("$0 for some", "zero for every payment option, or for none");
   return { offers: "free", lapsed: undefined };
 }
-
-type Call = (term: DynamicTerms["price"] | DynamicTerms["payTo"]) => unknown;
 
 /** Payment options may share a function: it is called once per request. */
 function callOnce(request: PriceRequest): Call {
@@ -112,34 +99,6 @@ function callOnce(request: PriceRequest): Call {
     if (!results.has(term)) results.set(term, term(request));
     return results.get(term);
   };
-}
-
-type Compiled = Extract<CompiledTerms, { ok: true }>;
-
-/** An offer without its quote. */
-interface Unquoted {
-  readonly terms: DynamicTerms;
-  readonly compiled: Compiled;
-}
-
-/** Calls the functions of a payment option. */
-async function callOption(option: CompiledOption, call: Call): Promise<Offer | "free" | Unquoted> {
-  if (option.kind === "free") return "free";
-  if (option.kind === "fixed") return option.offer;
-  const { terms } = option;
-  const price = writePrice(await call(terms.price));
-  const payTo = await call(terms.payTo);
-  if (!isPrice(price)) throw new PriceError(price, 'a price such as "$0.01", or { asset, amount }');
-  if (terms.free && isZeroPrice(price)) return "free";
-  if (typeof payTo !== "string") throw new PriceError(payTo, "an address", "payTo");
-  const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo, extra: terms.extra });
-  if (!compiled.ok) {
-    // The first is enough: the seller's function is called again once it is corrected.
-    const [{ term, expected } = { term: "price", expected: "another one" }] = compiled.issues;
-    throw new PriceError(term.startsWith("payTo") ? payTo : price, expected, term);
-  }
-  if (compiled.amount <= 0n) throw new PriceError(price, "a price above zero, or free: true beside it");
-  return { terms, compiled };
 }
 
 function offerOf(
@@ -272,6 +231,7 @@ function readQuotedOffer(
   for (const option of options) {
     if (option.kind !== "dynamic") continue;
     const { terms } = option;
+    if (!isQuoted(terms)) continue;
     if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
     const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
     if (compiled === undefined) continue;
@@ -292,17 +252,6 @@ function compileClaimed(
   } catch {
     return undefined;
   }
-}
-
-/** A computed price as the text that it stands for; any other value as it is. */
-export function writePrice(price: unknown): unknown {
-  return price instanceof ExactPrice ? price.toString() : price;
-}
-
-/** Whether a value has the form of a price. It may still not be one. */
-export function isPrice(price: unknown): price is string | AssetPrice {
-  if (typeof price === "string") return true;
-  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
 }
 
 /** Signs and checks quotes. */

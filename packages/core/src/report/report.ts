@@ -15,7 +15,7 @@ import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
 import type { ChallengePart } from "../pricing/challenge.js";
-import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { DynamicTerms } from "../pricing/payment-option.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
 import type { Extensions } from "../protocol/documents.js";

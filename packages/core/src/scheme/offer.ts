@@ -6,12 +6,14 @@
  * @see `docs/background/protocol-notes.md`, "The wire"
  * @module
  */
-import type { SettleTime } from "../options.js";
 import { formatAmount } from "../price/price.js";
 import { sameNetwork } from "../protocol/caip2.js";
 import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
+
+/** When the money moves, relative to the handler. */
+export type SettleTime = "after" | "before";
 
 /** One way to pay for a route. */
 export interface Offer {
