@@ -7,7 +7,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
 import type { PriceRequest } from "../options.js";
-import type { AssetPrice } from "../price/price.js";
+import { type AssetPrice, parseAtomic } from "../price/price.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
@@ -41,7 +41,7 @@ export interface PricingOccasion {
 export interface RequestPrice {
   /** `free`: there is nothing to pay. */
   readonly offers: readonly Offer[] | "free";
-  /** An offer of ours that is too old to pay by. A payment for it may have been seen in time. */
+  /** An offer that is too old to pay by, if it was ours. A payment for it may have been seen in time: then it has a record. */
   readonly lapsed: Offer | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function priceRequest(
     return offerOf(terms, compiled, quote);
   });
   const offers = made.filter((offer) => typeof offer === "object");
-  if (!made.includes("free")) return { offers, lapsed: quoted?.offer };
+  if (!made.includes("free")) return { offers, lapsed: quoted?.offer ?? readClaimedOffer(options, occasion) };
   if (made.some((offer) => offer !== "free"))
     throw new PriceError("$0 for some", "zero for every payment option, or for none");
   return { offers: "free", lapsed: undefined };
@@ -236,9 +236,34 @@ function readQuotedOffer(
     const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
     if (compiled === undefined) continue;
     const state = quotes.check(quote, sealedTerms(terms, compiled, values), nowSeconds);
-    if (state !== "void") return { state, offer: offerOf(terms, compiled, quote) };
+    if (state === "good") return { state, offer: offerOf(terms, compiled, quote) };
+    if (state === "lapsed") return { state, offer: offerOf(withExtra(terms, extra), compiled, quote) };
   }
   return undefined;
+}
+
+/**
+ * The offer that a payment without a quote claims to be for. The price may have changed since then, and no quote proves it. So it only
+ * serves to find the payment's record, which says what it was taken for.
+ */
+function readClaimedOffer(options: readonly CompiledOption[], { accepted }: PricingOccasion): Offer | undefined {
+  const amount = accepted?.amount ?? accepted?.maxAmountRequired;
+  const extra = isJsonObject(accepted?.extra) ? accepted.extra : {};
+  if (accepted === undefined || amount === undefined || extra["quote"] !== undefined) return undefined;
+  const { scheme, network, asset, payTo } = accepted;
+  for (const option of options) {
+    if (option.kind !== "dynamic") continue;
+    const { terms } = option;
+    if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
+    const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
+    if (compiled !== undefined) return offerOf(withExtra(terms, extra), compiled, undefined);
+  }
+  return undefined;
+}
+
+/** What a facilitator had added to an offer when the client saw it, beside the seller's own. */
+function withExtra(terms: DynamicTerms, seen: DynamicTerms["extra"]): DynamicTerms {
+  return { ...terms, extra: { ...seen, ...terms.extra } };
 }
 
 /** Compiles terms in the client's words. They only count if they turn out to be what was sealed. */
@@ -246,12 +271,21 @@ function compileClaimed(
   { scheme, network, extra }: DynamicTerms,
   { payTo, ...price }: AssetPrice & Pick<OfferTerms, "payTo">,
 ): Compiled | undefined {
+  // Such a scheme compiles the seller's words only, and may ask others about them.
+  if (scheme.offer !== undefined) return asClaimed(price, payTo);
   try {
     const compiled = scheme.compileTerms({ network, price, payTo, extra });
     return compiled.ok ? compiled : undefined;
   } catch {
     return undefined;
   }
+}
+
+function asClaimed({ asset: id, amount, extra = {} }: AssetPrice, payTo: string): Compiled | undefined {
+  const parsed = parseAtomic(amount);
+  return parsed.ok
+    ? { ok: true, asset: { id, symbol: id, decimals: undefined, extra }, amount: parsed.amount, payTo }
+    : undefined;
 }
 
 /** Signs and checks quotes. */

@@ -75,7 +75,7 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
   readonly priceId: string;
-  /** Of a route priced for one request: an offer of ours that has expired. */
+  /** Of a route priced for one request: an offer that has expired, if it was ours. It serves to find a payment's record. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
   readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute | Unpriced>;
