@@ -125,6 +125,9 @@ const GIVEN = [
   "declare const isMember: (key: string | undefined) => boolean;",
   "declare const words: (body: unknown) => number;",
   "declare const toUnits: (amount: string) => string;",
+  "declare const req: object;",
+  'declare const accepted: NonNullable<PriceRequest["payment"]>["accepted"];',
+  "declare const authorization: object;",
 ];
 
 function renderRow({ name, isRequired, text, example, usual }, { isArgument }) {
