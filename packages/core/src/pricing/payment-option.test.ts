@@ -98,6 +98,15 @@ describe("a price parser", () => {
     expect(admissionOf(await payBy(offer!)).payment.amount).toBe("1");
   });
 
+  test("a price parser that returns a promise reads what a price function returns, and the quote holds", async () => {
+    let amount = "5";
+    const parse = async () => ({ asset: "0xA", amount });
+    const { offers, payBy } = sell({ ...OPTION, price: () => "$0.01" }, { priceParsers: [{ parse }] });
+    const [offer] = await offers();
+    amount = "6";
+    expect(admissionOf(await payBy(offer!)).payment.amount).toBe("5");
+  });
+
   test("a price parser that returns a promise prices each request, without a quote, and a new price gets 402", async () => {
     let amount = "5";
     const parse = async () => ({ asset: "0xA", amount });
