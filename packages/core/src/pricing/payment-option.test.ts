@@ -244,6 +244,28 @@ describe("a price function", () => {
   });
 });
 
+test("a payment by an expired quote keeps its record, if its scheme reads what the facilitator added to the offer", async () => {
+  const plain = createTestScheme();
+  const scheme = createTestScheme({
+    completeExtra: ({ bank }) => (typeof bank === "string" ? { bank } : undefined),
+    readPayment: (payload, requirements, nowSeconds) =>
+      requirements.extra["bank"] === "b1"
+        ? plain.readPayment(payload, requirements, nowSeconds)
+        : { kind: "refused", reason: "invalid_payload" },
+  });
+  const facilitator = createFakeFacilitator();
+  const kinds = [{ x402Version: 2, scheme: "exact", network: NETWORK, extra: { bank: "b1" } }];
+  facilitator.supports = { kinds, extensions: [], signers: {} };
+  let price = "$0.02";
+  const { offers, payBy, clock } = sell({ ...OPTION, price: () => price }, { scheme, facilitator });
+  const [offer] = await offers();
+  facilitator.settles = new Error("lost");
+  await admissionOf(await payBy(offer!)).complete(HANDLED);
+  clock.ms += 301_000;
+  price = "$0.03";
+  expect(responseOf(await payBy(offer!)).json["error"]).toBe("settlement_pending");
+});
+
 describe("a scheme that has to wait", () => {
   const KIND = { x402Version: 2, scheme: "exact", network: NETWORK, extra: { bank: "b1" } };
 
