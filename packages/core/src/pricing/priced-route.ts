@@ -8,20 +8,14 @@ import type { Finding, Findings } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, StartTimer, Unmetered } from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, StartTimer, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
 import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
-import {
-  type CompiledOption,
-  type DynamicTerms,
-  type PricingOccasion,
-  priceRequest,
-  type Quotes,
-  type Unpriced,
-} from "./dynamic-price.js";
+import { type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
+import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
 import { createRouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
@@ -57,7 +51,6 @@ export interface RouteTerms {
   readonly declarations: Declarations;
   /** `undefined`: the default decides. */
   readonly chargeable: Chargeable | undefined;
-  readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
@@ -79,7 +72,7 @@ export interface RouteInspection {
 export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubject, AvailableOffers {
   /** Every offer that is the same for all requests, available or not. */
   readonly offers: readonly Offer[];
-  /** Payment options whose price or recipient depends on the request. */
+  /** Payment options that are priced for each request. */
   readonly dynamic: readonly DynamicTerms[];
   /** The seller's, and those of its extensions. */
   readonly hooks: Hooks;
@@ -87,7 +80,7 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
   readonly priceId: string;
-  /** Of a route priced for one request: an offer of ours that has expired. */
+  /** Of a route priced for one request: an offer that has expired, if it was ours. It serves to find a payment's record. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
   readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute | Unpriced>;
@@ -143,8 +136,9 @@ export function createPricedRoute(
   if (dynamic.length === 0) return fixed;
   return Object.freeze({
     ...fixed,
+    isPending: () => fixed.isPending() || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
     async priceFor(occasion: PricingOccasion) {
-      const priced = await priceRequest(options, occasion, quotes);
+      const priced = await priceRequest(options, occasion, { quotes, facilitators, timer });
       if ("unpriced" in priced) return priced;
       const { offers, lapsed } = priced;
       if (offers === "free") return { ...fixed, isFree: true };
