@@ -570,6 +570,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(denied.challenge?.extensions?.["stamp"]?.info["nonce"]).toBe("n2");
     });
 
+    test("parts that cannot be asked are issues at the start", async () => {
+      const parts = { challenge: "n1", receipt: {}, dynamicFields: "nonce" };
+      const opened = open([stampOf(parts as never)], { routes: { "/paid": STAMPED } });
+      await expect(opened).rejects.toThrow(/stamp\.challenge: .*\n.*stamp\.receipt: .*\n.*stamp\.dynamicFields: /);
+    });
+
     test("a hook that is no function is an issue at the start", async () => {
       const hooks = { beforeVerify: true, beforeVerfy: () => undefined };
       const opened = open([stampOf({ hooks: hooks as never })], { routes: { "/paid": STAMPED } });

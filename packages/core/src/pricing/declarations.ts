@@ -62,12 +62,26 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
       continue;
     }
     const result = extension.compile(declaration, context);
-    if (result === undefined) continue;
+    if (result === undefined || !isCallable(result, context.path, issues)) continue;
     compiled.set(identifier, result);
     const own = parseHooks(result.hooks, issues, issuePath(context.path, "hooks"));
     if (Object.keys(own).length > 0) hooks.push({ key: identifier, hooks: own });
   }
   return { constant: constant.length === 0 ? undefined : Object.fromEntries(constant), compiled, hooks };
+}
+
+/** Whether the parts that are asked while a request waits can be asked. An extension may be written without types. */
+function isCallable(compiled: CompiledDeclaration, path: string, issues: Issues): boolean {
+  const before = issues.found.length;
+  for (const name of ["challenge", "receipt"] as const) {
+    const part: unknown = compiled[name];
+    if (part !== undefined && typeof part !== "function") issues.add(issuePath(path, name), "a function", part);
+  }
+  const fields: unknown = compiled.dynamicFields ?? [];
+  if (!Array.isArray(fields) || !fields.every((field) => typeof field === "string")) {
+    issues.add(issuePath(path, "dynamicFields"), "names of fields", fields);
+  }
+  return issues.found.length === before;
 }
 
 const NONE: Declarations = Object.freeze({ constant: undefined, compiled: new Map(), hooks: [] });
