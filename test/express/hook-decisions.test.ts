@@ -10,6 +10,15 @@ import { expectNoStrayErrors, PAY_TO, type ShopPlan, VERSIONS } from "./shop.js"
 
 const HOSTILE = "No \r\nX-Evil: 1\u2028 \u{1f600} more";
 
+/** A promise, and what resolves it. */
+function signal() {
+  let resolve = () => {};
+  const promise = new Promise<void>((resolved) => {
+    resolve = resolved;
+  });
+  return { promise, resolve };
+}
+
 describe.each(VERSIONS)("on %s", (_, express) => {
   const open = (hooks: PaymentHooks, plan: ShopPlan = {}) => {
     expectNoStrayErrors();
@@ -132,30 +141,47 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.told()).toEqual(["challenged", "claimed", "verified", "admitted", "settled"]);
     });
 
-    test("is shared with duplicates, and gone once it is delivered, as any response", async () => {
-      const shop = await open(cached, { handler: never });
+    test("is shared with a duplicate, and gone once it is delivered, as any response", async () => {
+      let arrived = 0;
+      const both = signal();
+      const onRequest: PaymentHooks["onRequest"] = ({ hasPayment }) => {
+        arrived += hasPayment ? 1 : 0;
+        if (arrived === 2) both.resolve();
+      };
+      const afterVerify: PaymentHooks["afterVerify"] = async (payment) => {
+        await both.promise;
+        // The duplicate finds the claim meanwhile.
+        for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+        return cached.afterVerify?.(payment);
+      };
+      const shop = await open({ onRequest, afterVerify }, { handler: never });
       const { header } = await shop.sign();
-      const verify = shop.facilitator.hold("verify");
       const asked = [shop.ask({ payment: header }), shop.ask({ payment: header })];
-      (await verify)();
       for (const sold of await Promise.all(asked)) expect([sold.status, sold.json()]).toEqual([200, { cached: 1 }]);
       expect((await shop.ask({ payment: header })).status).toBe(402);
       expect(shop.facilitator.settled).toEqual([10_000n]);
     });
 
     test("is kept for the same payment if the client leaves before it", async () => {
-      const shop = await open(cached, { handler: never });
+      const closed = signal();
+      const watch: RequestHandler = (req, _res, next) => {
+        if (req.headers["payment-signature"] !== undefined) req.socket.once("close", () => closed.resolve());
+        next();
+      };
+      const shop = await open(cached, { handler: never, before: [watch] });
       const { header } = await shop.sign();
       const settle = shop.facilitator.hold("settle");
       const line = await shop.connect(shop.request(header));
       const proceed = await settle;
       line.socket.destroy();
-      await line.ended;
+      await closed.promise;
       const settled = shop.next("settled");
       proceed();
       await settled;
-      const sold = await shop.ask({ payment: header });
-      expect([sold.status, sold.json(), sold.receipt?.success]).toEqual([200, { cached: 1 }, true]);
+      for (let again = 0; again < 2; again++) {
+        const sold = await shop.ask({ payment: header });
+        expect([sold.status, sold.json(), sold.receipt?.success]).toEqual([200, { cached: 1 }, true]);
+      }
       expect(shop.facilitator.settled).toEqual([10_000n]);
     });
 
