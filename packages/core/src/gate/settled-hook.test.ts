@@ -6,6 +6,7 @@ import type { SettledContext } from "../events/hooks.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import { FACTS, IDENTITY, SETTLE_BEFORE } from "./hooks.fixture.js";
+import { createProcesses } from "./processes.fixture.js";
 import {
   admissionOf,
   createShop,
@@ -214,5 +215,56 @@ describe("onSettled", () => {
     expect(shop.told).toMatchObject([{ ...FACTS, request: undefined }]);
     expect(await shop.engine.recover()).toMatchObject({ settled: 0 });
     expect(shop.told).toHaveLength(1);
+  });
+});
+
+describe("onSettled of several processes", () => {
+  /** Two processes, and what their hooks are told. */
+  function openTwo(onSettled: (process: "a" | "b") => void = () => {}) {
+    const processes = createProcesses();
+    const told: [process: string, hasRequest: boolean][] = [];
+    const open = (name: "a" | "b") =>
+      processes.open({
+        hooks: {
+          onSettled({ request }) {
+            told.push([name, request !== undefined]);
+            onSettled(name);
+          },
+        },
+      });
+    return { ...processes, a: open("a"), b: open("b"), told };
+  }
+
+  test("onSettled is called by the process that takes over from a dead one, without a request", async () => {
+    const { a, told, facilitator, passTime, record } = openTwo();
+    facilitator.settles = () => {
+      a.kill();
+      facilitator.settles = SETTLED;
+      return SETTLED;
+    };
+    void admissionOf(await a.pay()).complete(HANDLED);
+    await passTime(90_000);
+    expect([(await record())?.state, told]).toEqual(["settled", [["b", false]]]);
+  });
+
+  test("onSettled is not called by a process whose payment another one has taken over", async () => {
+    const { a, told, facilitator, passTime } = openTwo();
+    facilitator.settles = () => {
+      a.stop();
+      facilitator.settles = SETTLED;
+      return SETTLED;
+    };
+    void admissionOf(await a.pay()).complete(HANDLED);
+    await passTime(90_000);
+    a.wake();
+    await passTime(90_000);
+    expect(told).toEqual([["b", false]]);
+  });
+
+  test("onSettled is not called again when its process dies in it", async () => {
+    const { a, told, passTime, record } = openTwo(() => a.kill());
+    void admissionOf(await a.pay()).complete(HANDLED);
+    await passTime(90_000);
+    expect([(await record())?.state, told]).toEqual(["settled", [["a", true]]]);
   });
 });
