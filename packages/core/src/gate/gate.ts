@@ -51,6 +51,7 @@ import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import {
   hasPayment,
   type MatchedRequest,
@@ -103,6 +104,7 @@ export interface GateDeps {
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
   readonly tokens: Pick<RetryTokens, "headersFor">;
+  readonly bodies: OwnBodies;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -150,7 +152,8 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
+      const requestUrl = route.url === undefined || !route.isHttp ? url : resourceUrl(request, this.#deps.publicUrls);
+      const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -359,7 +362,7 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
+    const { hooks, store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(paid)) : undefined;
@@ -375,7 +378,9 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      const response = notSettled(route, occasion, settled, tokens.headersFor(identity));
+      if (settled.kind !== "rejected") return respond(response);
+      return respond(await bodies.settlementFailed(paid, settled.receipt, response));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -418,14 +423,22 @@ export class Gate {
   }
 
   /** Asks for payment: a person with a browser gets a page. */
-  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+  #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
+    const { route, request, url, locate } = matched;
+    const { bodies } = this.#deps;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
     const occasion = { url, method: request.method, error, locate };
     const isPerson = wantsPage(request.accept, request.userAgent);
-    const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
-    if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    return respond(response);
+    const hasPage = isPerson && route.bodies.page !== undefined;
+    const usual =
+      isPerson && !hasPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    if (usual.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
+    if (isPerson && !hasPage) return respond(usual);
+    const response = hasPage
+      ? bodies.page(matched, usual, () => challengePage(route, occasion))
+      : bodies.unpaid(matched, usual);
+    return response instanceof Promise ? response.then(respond) : respond(response);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */

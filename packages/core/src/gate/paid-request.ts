@@ -32,6 +32,8 @@ export interface MatchedRequest {
   readonly request: GateRequest;
   /** Absolute URL of the resource, for challenges. */
   readonly url: string;
+  /** The URL that was requested. The seller may have set another one for the resource. */
+  readonly requestUrl: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
   /** When it arrived, by `InFlight.next`. */
@@ -62,6 +64,10 @@ export interface PaidRequest extends PendingPayment {
   readonly place: Place;
   /** For challenges. */
   readonly occasion: Omit<ChallengeOccasion, "error">;
+  /** As in {@link MatchedRequest}. */
+  readonly requestUrl: string;
+  /** For the body of a 402; `undefined`: the route has none of its own. */
+  readonly request: (() => PriceRequest) | undefined;
   /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
   /** As in {@link CheckedPayment}. */
@@ -75,10 +81,11 @@ export interface PaidRequest extends PendingPayment {
 
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
-  { route, request, url, locate, arrival }: MatchedRequest,
+  matched: MatchedRequest,
   { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
+  const { route, request, url, requestUrl, locate, arrival } = matched;
   const place = locate();
   const occasion = { url, method: request.method, locate: () => place };
   const { description, mimeType, service, key } = route;
@@ -99,6 +106,8 @@ export function toPaidRequest(
     payer: reading.payer,
     place,
     occasion,
+    requestUrl,
+    request: route.bodies.settlementFailedBody === undefined ? undefined : () => toPriceRequest(matched),
     client: request.client,
     isSigned,
     isForged,

@@ -81,6 +81,14 @@ export function challengePage({ available }: Payable, occasion: ChallengeOccasio
   };
 }
 
+/** The same response with another body. */
+export function withBody(response: GateResponse, contentType: string, body: GateResponse["body"]): GateResponse {
+  const headers = response.headers.map((header) =>
+    header[0] === "Content-Type" ? (["Content-Type", contentType] as const) : header,
+  );
+  return { ...response, headers, body };
+}
+
 /** The scheme documents say 412 for this reason: the payer's tokens may not be moved yet, and a new signature does not help. */
 const ALLOWANCE_REQUIRED = "permit2_allowance_required";
 

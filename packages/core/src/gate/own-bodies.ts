@@ -1,0 +1,124 @@
+/**
+ * The seller's own bodies: of the 402 for an unpaid request, of the 402 for a refused settlement, and of the page for browsers.
+ *
+ * Status and headers stay those of responses.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
+ * returns something else or takes too long changes nothing: the client gets the usual response.
+ *
+ * @see `docs/guides/routes.md`, "Bodies of your own"
+ * @module
+ */
+import { describeThrown, type Logger } from "../events/logger.js";
+import type { PriceRequest, SellersBody, SettlementFailure, StartTimer } from "../options.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
+import { isJsonObject } from "../protocol/json.js";
+import { type MatchedRequest, toPriceRequest } from "./paid-request.js";
+import { type GateResponse, withBody } from "./responses.js";
+
+/** What the seller's bodies need. */
+export interface OwnBodiesDeps {
+  readonly logger: Logger;
+  readonly timer: StartTimer;
+}
+
+/** Which body is the seller's. */
+type What = "unpaidBody" | "settlementFailedBody" | "page";
+
+/** A client waits for the seller's function no longer than this. */
+const BODY_MS = 5_000;
+
+const HTML = "text/html; charset=utf-8";
+
+/** Asks the seller's functions for bodies. Nothing here throws or rejects. */
+export class OwnBodies {
+  readonly #deps: OwnBodiesDeps;
+
+  constructor(deps: OwnBodiesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The 402 for a request without a payment, with the route's `unpaidBody`. */
+  unpaid(matched: MatchedRequest, usual: GateResponse): Promise<GateResponse> | GateResponse {
+    const { unpaidBody } = matched.route.bodies;
+    if (unpaidBody === undefined || !isChallenge(usual)) return usual;
+    return this.#ask("unpaidBody", matched.route.key, usual, async () =>
+      toResponse(usual, await unpaidBody(toPriceRequest(matched))),
+    );
+  }
+
+  /**
+   * The 402 for a browser, with the route's `page`.
+   *
+   * @param asked - The same 402 for a program, whose body is the challenge.
+   * @param usual - Makes the response with the page of Farebox.
+   */
+  page(matched: MatchedRequest, asked: GateResponse, usual: () => GateResponse): Promise<GateResponse> | GateResponse {
+    const { route, url } = matched;
+    const { page } = route.bodies;
+    if (page === undefined || !isChallenge(asked)) return usual();
+    if (typeof page === "string") return withBody(asked, HTML, page);
+    return this.#ask("page", route.key, usual, async () => {
+      const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
+      const html: unknown = await page({ challenge, request: toPriceRequest(matched), url });
+      if (typeof html !== "string") throw new TypeError("expected HTML");
+      return withBody(asked, HTML, html);
+    });
+  }
+
+  /** The 402 for a payment whose settlement was refused, with the route's `settlementFailedBody`. */
+  settlementFailed(
+    { route, request }: { readonly route: PricedRoute; readonly request: (() => PriceRequest) | undefined },
+    receipt: SettlementResponse | undefined,
+    usual: GateResponse,
+  ): Promise<GateResponse> | GateResponse {
+    const { settlementFailedBody } = route.bodies;
+    if (settlementFailedBody === undefined || request === undefined || receipt === undefined) return usual;
+    if (!isChallenge(usual)) return usual;
+    const failure: SettlementFailure = { reason: receipt.errorReason ?? "unexpected_settle_error", receipt };
+    return this.#ask("settlementFailedBody", route.key, usual, async () =>
+      toResponse(usual, await settlementFailedBody(request(), failure)),
+    );
+  }
+
+  async #ask(
+    what: What,
+    route: string,
+    usual: GateResponse | (() => GateResponse),
+    make: () => Promise<GateResponse>,
+  ): Promise<GateResponse> {
+    const { logger, timer } = this.#deps;
+    let stopTimer = () => {};
+    try {
+      const late = new Promise<never>((_, reject) => {
+        stopTimer = timer(() => reject(new RangeError(`it took longer than ${BODY_MS} ms`)), BODY_MS);
+      });
+      return await Promise.race([make(), late]);
+    } catch (error) {
+      logger.error("body_failed", { route, body: what, ...describeThrown(error) });
+      return typeof usual === "function" ? usual() : usual;
+    } finally {
+      stopTimer();
+    }
+  }
+}
+
+/** Not a 503 of a route that nobody can pay for right now. */
+function isChallenge({ status }: GateResponse): boolean {
+  return status === 402 || status === 412;
+}
+
+/** A header's value may only have printable ASCII characters. */
+const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
+
+/** @throws if it is no body of a seller's, or JSON cannot express it */
+function toResponse(usual: GateResponse, given: SellersBody): GateResponse {
+  if (!isJsonObject(given)) throw new TypeError("expected { contentType, body }");
+  const { contentType, body } = given;
+  if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) {
+    throw new TypeError("contentType: expected a media type of at most 255 characters");
+  }
+  if (body instanceof Uint8Array) return withBody(usual, contentType, body);
+  const text: unknown = typeof body === "string" ? body : JSON.stringify(body);
+  if (typeof text !== "string") throw new TypeError("body: expected a text, bytes or a JSON value");
+  return withBody(usual, /;\s*charset=/i.test(contentType) ? contentType : `${contentType}; charset=utf-8`, text);
+}
