@@ -216,7 +216,22 @@ function createParts(settings: Settings) {
   const deliveries = new Deliveries({ store, leases, writes, logger, timer });
   const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, leases, deliveries, bodies, runs, hooks, events, findings, logger, now, timer },
+    ...{
+      tokens,
+      store,
+      settler,
+      inFlight,
+      leases,
+      deliveries,
+      bodies,
+      runs,
+      hooks,
+      events,
+      findings,
+      logger,
+      now,
+      timer,
+    },
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });

@@ -69,6 +69,8 @@ export type {
   IdentifierMode,
   InputValidator,
   NetworkName,
+  Page,
+  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
@@ -81,9 +83,13 @@ export type {
   RoutesConfig,
   RpcByNetwork,
   RpcEndpoint,
+  SellersBody,
+  SettlementFailedBody,
+  SettlementFailure,
   SettleTime,
   StartTimer,
   Unmetered,
+  UnpaidBody,
 } from "./options.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";

@@ -31,6 +31,8 @@ export {
   type Listing,
   type Logger,
   type NetworkName,
+  type Page,
+  type PageContext,
   type Payment,
   PaymentAbortedError,
   type PaymentAbortReason,
@@ -57,10 +59,14 @@ export {
   type ReportedRoute,
   type RouteConfig,
   type RoutesConfig,
+  type SellersBody,
+  type SettlementFailedBody,
+  type SettlementFailure,
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
   type Unmetered,
+  type UnpaidBody,
   usd,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";

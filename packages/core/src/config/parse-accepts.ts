@@ -65,10 +65,16 @@ export function parseAccepts(route: JsonObject, context: RouteContext): readonly
 }
 
 /** Without payment options, a price or `free` is a mistake; and without a hook that grants, no request reaches the handler. */
-function checkGrantOnly({ price }: JsonObject, path: string, { isGrantable, free, issues, ...route }: RouteContext): void {
-  if (!isGrantable) issues.addText(path, "at least one payment option, or a hooks.onRequest that grants requests", "none");
+function checkGrantOnly(
+  { price }: JsonObject,
+  path: string,
+  { isGrantable, free, issues, ...route }: RouteContext,
+): void {
+  if (!isGrantable)
+    issues.addText(path, "at least one payment option, or a hooks.onRequest that grants requests", "none");
   if (price !== undefined) issues.add(issuePath(route.path, "price"), "no price beside accepts: []", price);
-  if (free) issues.add(issuePath(route.path, "free"), "nothing beside accepts: [], which is for granted requests only", true);
+  if (free)
+    issues.add(issuePath(route.path, "free"), "nothing beside accepts: [], which is for granted requests only", true);
 }
 
 /** `{ price: "$0.01" }`: `options.networks` and `options.payTo` complete the offers. */

@@ -21,7 +21,9 @@ export function parseBodies(given: JsonObject, path: string, usual: Page | undef
   checkFunction(settlementFailedBody, issuePath(path, "settlementFailedBody"), issues);
   return {
     ...(unpaidBody === undefined ? {} : { unpaidBody: unpaidBody as UnpaidBody }),
-    ...(settlementFailedBody === undefined ? {} : { settlementFailedBody: settlementFailedBody as SettlementFailedBody }),
+    ...(settlementFailedBody === undefined
+      ? {}
+      : { settlementFailedBody: settlementFailedBody as SettlementFailedBody }),
     ...(page === undefined ? {} : { page }),
   };
 }

@@ -51,7 +51,8 @@ import type { Settings } from "./parse-options.js";
 import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
-export type RouteSettings = AcceptsSettings & Pick<Settings, "extensions" | "service" | "publicUrls" | "page" | "hooks">;
+export type RouteSettings = AcceptsSettings &
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "page" | "hooks">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
@@ -80,7 +81,12 @@ const KEYS = Object.keys({
 } satisfies Record<keyof RouteConfig, true>);
 
 /** What is called by name has no page, and its clients read the challenge in the body. */
-const HTTP_KEYS: readonly string[] = ["resource", "unpaidBody", "settlementFailedBody", "page"] satisfies (keyof RouteConfig)[];
+const HTTP_KEYS: readonly string[] = [
+  "resource",
+  "unpaidBody",
+  "settlementFailedBody",
+  "page",
+] satisfies (keyof RouteConfig)[];
 const CALLED_KEYS = KEYS.filter((key) => !HTTP_KEYS.includes(key));
 
 /** Facilitators refuse payments for a resource with a longer description. */

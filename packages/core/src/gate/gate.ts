@@ -431,8 +431,7 @@ export class Gate {
     const occasion = { url, method: request.method, error, locate };
     const isPerson = wantsPage(request.accept, request.userAgent);
     const hasPage = isPerson && route.bodies.page !== undefined;
-    const usual =
-      isPerson && !hasPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    const usual = isPerson && !hasPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
     if (usual.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
     if (isPerson && !hasPage) return respond(usual);
     const response = hasPage

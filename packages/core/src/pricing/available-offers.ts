@@ -84,7 +84,9 @@ function compile(
   const ofSchemes = Object.assign({}, ...offers.map((offer) => supportedExtensions(offer, facilitators)));
   const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
   const subject = { ...route, offers, declareAt };
-  return offers.length === 0 && route.isGrantOnly !== true ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
+  return offers.length === 0 && route.isGrantOnly !== true
+    ? undefined
+    : { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
 }
 
 /** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */

@@ -55,8 +55,10 @@ export interface ReportedRoute {
   readonly key: string | undefined;
   /** When the money moves: after the handler has responded, or before it runs. */
   readonly settle: SettleTime;
-  /** Empty: the route is free. */
+  /** Empty: the route is free, or `isGrantOnly`. */
   readonly offers: readonly ReportedOffer[];
+  /** Whether nobody can pay for it: only requests that a hook grants are served. Absent: `false`. */
+  readonly isGrantOnly?: true;
   /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
   readonly leftOut: readonly ChallengePart[];
   readonly description: string;
@@ -217,10 +219,12 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { settle, description, isPublic, sample } = route;
+  const { settle, description, isPublic, sample, isGrantOnly } = route;
   const listing = listings.of(key ?? listedAs(method, path));
   const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
-  return { method, path, key, settle, offers: reportOffers(route), leftOut, description, isPublic, listing };
+  const offers = reportOffers(route);
+  const granted = isGrantOnly ? { isGrantOnly } : {};
+  return { method, path, key, settle, offers, ...granted, leftOut, description, isPublic, listing };
 }
 
 /** The name in listings of a route without a key. */
@@ -230,8 +234,8 @@ function listedAs(method: string, path = ""): string {
 }
 
 /** Whether clients with their default limits can pay by none of the offers. A price by request is not known yet. */
-function isAboveClientLimit({ offers, dynamic, isFree }: PricedRoute): boolean {
-  return !isFree && dynamic.length === 0 && !offers.some(isWithinClientLimit);
+function isAboveClientLimit({ offers, dynamic, isFree, isGrantOnly }: PricedRoute): boolean {
+  return !isFree && !isGrantOnly && dynamic.length === 0 && !offers.some(isWithinClientLimit);
 }
 
 function isWithinClientLimit({ scheme, asset, amount, requirements }: Offer): boolean {
@@ -269,12 +273,13 @@ function atMost({ allowsLess = false }: Scheme, price: string): string {
 }
 
 /** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */
-export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
+export function describeLine({ method, path, key, settle, offers, isGrantOnly }: ReportedRoute): string {
   const options = offers
     .map(({ price, network, payTo }) => `${price} on ${network} to ${payTo ?? "a recipient by request"}`)
     .join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
-  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${options}, settled ${settle} the response`}`;
+  const unpaid = isGrantOnly ? "for granted requests only" : "free";
+  return `${method} ${path ?? written}: ${offers.length === 0 ? unpaid : `${options}, settled ${settle} the response`}`;
 }
 
 function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] {
