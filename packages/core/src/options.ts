@@ -285,7 +285,7 @@ export interface RouteConfig {
    * and in the documents for catalogs. At most 2048 ASCII characters, without credentials and fragment.
    *
    * @example "https://api.example.com/v1/weather"
-   * @defaultValue from the request: [resource URLs](../guides/routes.md#resource-urls)
+   * @defaultValue `publicUrl`, or the host of the request, and its path
    */
   readonly resource?: string;
   /**
