@@ -107,7 +107,7 @@ export function toPaidRequest(
     place,
     occasion,
     requestUrl,
-    request: route.bodies.settlementFailedBody === undefined ? undefined : () => toPriceRequest(matched),
+    request: requestForBody(matched),
     client: request.client,
     isSigned,
     isForged,
@@ -116,6 +116,11 @@ export function toPaidRequest(
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
   };
+}
+
+/** In a function of its own, so that the other closures of a payment do not keep its request in memory. */
+function requestForBody(matched: MatchedRequest): PaidRequest["request"] {
+  return matched.route.bodies.settlementFailedBody === undefined ? undefined : () => toPriceRequest(matched);
 }
 
 /**
