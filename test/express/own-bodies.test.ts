@@ -3,15 +3,16 @@
  *
  * @module
  */
+import { readRegistration } from "@farebox/bazaar/facilitator";
 import { ConfigError, createPayments, type RouteConfig } from "@farebox/express";
 import { createTestFacilitator, type PayResult } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment } from "@x402/fetch";
-import express5, { type RequestHandler } from "express";
+import express5, { type Express, type RequestHandler } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PAY_TO, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const sell: RequestHandler = (_req, res) => void res.json({ sold: true });
@@ -333,6 +334,31 @@ describe("resource", () => {
     expect((await shop.ask({ path: "/llms.txt" })).text).toContain(`GET ${RESOURCE}\``);
   });
 
+  test("is what a catalog lists, whatever path the app has", async () => {
+    const bazaar = { discoverable: true, inputSchema: { queryParams: { units: { type: "string" } } } };
+    const shop = await openShop(express5, {
+      routes: {
+        "GET /paid": { ...PRICED, resource: RESOURCE, extensions: { bazaar } },
+        "GET /users/:id": {
+          ...PRICED,
+          resource: `${RESOURCE}/users`,
+          extensions: { bazaar: { ...bazaar, pathParamsSchema: { properties: { id: { type: "string" } } } } },
+        },
+      },
+      options: { strict: false },
+      handler: sell,
+      behind: [(req, res, next) => (req.path.startsWith("/users") ? void res.json({ sold: true }) : next())],
+    });
+    for (const path of ["/paid", "/users/7"]) expect((await shop.pay({ path })).status).toBe(200);
+    const read = shop.facilitator.verified.map((paymentPayload) =>
+      readRegistration({ paymentPayload, paymentRequirements: paymentPayload.accepted }),
+    );
+    expect(read).toMatchObject([
+      { kind: "registration", registration: { resource: RESOURCE } },
+      { kind: "registration", registration: { resource: `${RESOURCE}/users` } },
+    ]);
+  });
+
   test("is part of a quote, so that a price for one resource does not hold for another", async () => {
     let resource = `${RESOURCE}/a`;
     const quoteSecret = "0123456789abcdef0123456789abcdef";
@@ -420,6 +446,8 @@ test("a route for granted requests only is in the report and the documents as su
     logger: QUIET,
     hooks: { onRequest: () => undefined },
   });
+  onTestFinished(() => payments.close());
+  let seller: Express | undefined;
   const shop = await openShop(express5, {
     build(app) {
       app.get("/.well-known/x402", payments.wellKnown());
@@ -427,12 +455,15 @@ test("a route for granted requests only is in the report and the documents as su
       app.get("/openapi.json", payments.openapi({ title: "Weather", version: "1" }));
       app.use(payments.routes({ "GET /paid": { accepts: [], description: "Members" } }));
       app.get("/paid", sell);
-      expect(payments.report(app)).toMatchObject({
-        routes: [{ path: "/paid", offers: [], isGrantOnly: true }],
-        findings: [],
-      });
+      seller = app;
     },
   });
+  // The facilitator cannot be reached, and is not needed.
+  expect(await payments.ready(seller!)).toMatchObject({
+    routes: [{ path: "/paid", offers: [], isGrantOnly: true }],
+    findings: [{ code: "FAREBOX_FACILITATOR_DOWN" }],
+  });
+  expect((await shop.ask()).status).toBe(402);
   expect((await shop.ask({ path: "/.well-known/x402" })).json()).toMatchObject({ resources: [], items: [] });
   expect((await shop.ask({ path: "/llms.txt" })).text).toContain("Members. Not for sale");
   const { get } = (shop && ((await shop.ask({ path: "/openapi.json" })).json() as never)["paths"]["/paid"]) as Record<

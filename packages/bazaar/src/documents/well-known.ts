@@ -7,7 +7,7 @@
  */
 import type { JsonObject } from "@farebox/core";
 import type { DescribedRoute, DescribedTool } from "@farebox/core/adapter";
-import { BAZAAR } from "../declaration.js";
+import { BAZAAR, type BazaarDeclaration } from "../declaration.js";
 import { declarationOf, toAccepts } from "./declared.js";
 import { declaredTools, toToolItem } from "./tools.js";
 
@@ -39,13 +39,20 @@ function toItem(route: DescribedRoute, baseUrl: string): JsonObject {
     resource: resource ?? baseUrl + template,
     type: declared?.info.input.type ?? "http",
     method,
-    ...(params.length === 0 ? {} : { routeTemplate: pathOf(baseUrl) + template }),
+    ...(params.length === 0 || resource !== undefined ? {} : { routeTemplate: pathOf(baseUrl) + template }),
     description,
     mimeType,
     ...service,
     accepts: toAccepts(offers),
-    ...(declared === undefined ? {} : { extensions: { [BAZAAR]: declared } }),
+    ...(declared === undefined
+      ? {}
+      : { extensions: { [BAZAAR]: resource === undefined ? declared : withoutTemplate(declared) } }),
   };
+}
+
+/** A template is for the path of the app, and the seller's URL may have another one. */
+function withoutTemplate({ routeTemplate: _, ...declared }: BazaarDeclaration): JsonObject {
+  return declared;
 }
 
 /** A template begins at the root of the host. */

@@ -5,7 +5,7 @@
  */
 import { type Issues, issuePath } from "../issues.js";
 import type { Page, SettlementFailedBody, UnpaidBody } from "../options.js";
-import type { OwnBodies } from "../pricing/priced-route.js";
+import type { RouteBodies } from "../pricing/priced-route.js";
 import type { JsonObject } from "../protocol/json.js";
 import { describeWithoutSecrets } from "./parse-endpoints.js";
 
@@ -14,7 +14,7 @@ import { describeWithoutSecrets } from "./parse-endpoints.js";
  *
  * @param usual - The page of routes without their own.
  */
-export function parseBodies(given: JsonObject, path: string, usual: Page | undefined, issues: Issues): OwnBodies {
+export function parseBodies(given: JsonObject, path: string, usual: Page | undefined, issues: Issues): RouteBodies {
   const { unpaidBody, settlementFailedBody } = given;
   const page = parsePage(given["page"], issuePath(path, "page"), issues) ?? usual;
   checkFunction(unpaidBody, issuePath(path, "unpaidBody"), issues);

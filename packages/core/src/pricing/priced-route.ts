@@ -73,11 +73,11 @@ export interface RouteTerms {
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
   /** What the seller says in place of Farebox. */
-  readonly bodies: OwnBodies;
+  readonly bodies: RouteBodies;
 }
 
 /** The seller's bodies and page. Absent: the default. */
-export interface OwnBodies {
+export interface RouteBodies {
   readonly unpaidBody?: UnpaidBody;
   readonly settlementFailedBody?: SettlementFailedBody;
   readonly page?: Page;
@@ -120,13 +120,13 @@ export interface PricingDeps {
 
 /** The part of a route that its challenge is made of. */
 export function toChallengeSubject(
-  { key, description, mimeType, service, declarations }: RouteTerms,
+  { key, url, isHttp, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
   { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
-    declareAt: createDeclareAt(declarations, publicUrl),
+    declareAt: createDeclareAt(declarations, publicUrl, isHttp ? url : undefined),
     forCatalogs: [...declarations.compiled].flatMap(([key, { isPublic }]) => (isPublic === true ? [key] : [])),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
