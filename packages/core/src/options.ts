@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { PaymentHooks, PricedRequest } from "./events/hooks.js";
+import type { PaymentHooks, PricedRequest, SellersBody } from "./events/hooks.js";
 import type { Logger } from "./events/logger.js";
 import type { Extension } from "./extension.js";
 import type { Facilitator } from "./facilitator/facilitator.js";
@@ -53,28 +53,11 @@ export type Price = DollarPrice | TickerPrice | Text | ExactPrice | AssetPrice;
 /** A CAIP-2 network. Editors complete the usual ones; the text is checked at start. */
 export type NetworkName = KnownNetwork | Text;
 
-/** What a price, recipient or validate function gets. */
-export interface PriceRequest extends PricedRequest {
-  /**
-   * The query with its `?`, or `""`.
-   *
-   * @example "?units=metric"
-   */
-  readonly search: string;
-  /**
-   * Decoded path parameters.
-   *
-   * @example { city: "Paris" }
-   */
-  readonly pathParams: Readonly<Record<string, string>>;
-  /**
-   * The parsed body, if a parser runs before the payments. It comes from a client: check it. In a price or recipient
-   * function, reading a body throws if no parser has read it.
-   *
-   * @example { text: "hello" }
-   */
-  readonly body: unknown;
-}
+/**
+ * What a price, recipient or validate function gets. A price is quoted for all that its function read of the request. A
+ * price that reads `headers` as a whole, `payment` or `native` is not quoted: its function is called again with the payment.
+ */
+export interface PriceRequest extends PricedRequest {}
 
 /**
  * Returns the price of a request. The price is signed into the offer with all that the function read of the request, and
@@ -153,20 +136,8 @@ export type Unmetered = "maximum" | "zero" | "error";
 /** Whether a payment may, must or cannot carry an id of its client. */
 export type IdentifierMode = "optional" | "required" | "off";
 
-/** A body in the seller's words, in place of one of Farebox. */
-export interface SellersBody {
-  /**
-   * Value of `Content-Type`. A text without a charset is sent as UTF-8.
-   *
-   * @example "application/json"
-   */
-  readonly contentType: string;
-  /** A text or bytes are sent as they are, any other value as JSON. */
-  readonly body: unknown;
-}
-
 /** Returns the body of the 402 for a request without a payment. */
-export type UnpaidBody = (request: PriceRequest) => SellersBody | Promise<SellersBody>;
+export type UnpaidBody = (request: PricedRequest) => SellersBody | Promise<SellersBody>;
 
 /** A settlement that was refused. */
 export interface SettlementFailure {
@@ -182,7 +153,7 @@ export interface SettlementFailure {
 
 /** Returns the body of the 402 for a payment whose settlement was refused. */
 export type SettlementFailedBody = (
-  request: PriceRequest,
+  request: PricedRequest,
   failure: SettlementFailure,
 ) => SellersBody | Promise<SellersBody>;
 
@@ -191,7 +162,7 @@ export interface PageContext {
   /** The challenge, whole. Its texts may come from the client: escape them. */
   readonly challenge: PaymentRequired;
   /** The request that is not paid. */
-  readonly request: PriceRequest;
+  readonly request: PricedRequest;
   /**
    * Absolute URL of the resource, as in the challenge.
    *

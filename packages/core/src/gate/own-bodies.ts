@@ -7,12 +7,13 @@
  * @see `docs/guides/routes.md`, "Bodies of your own"
  * @module
  */
+import type { SellersBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
-import type { PriceRequest, SellersBody, SettlementFailure, StartTimer } from "../options.js";
-import type { PricedRoute } from "../pricing/priced-route.js";
+import { SellersRequest } from "../events/priced-request.js";
+import type { SettlementFailure, StartTimer } from "../options.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
-import { type MatchedRequest, toPriceRequest } from "./paid-request.js";
+import type { MatchedRequest, PaidRequest } from "./paid-request.js";
 import { type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */
@@ -42,7 +43,7 @@ export class OwnBodies {
     const { unpaidBody } = matched.route.bodies;
     if (unpaidBody === undefined || !isChallenge(usual)) return usual;
     return this.#ask("unpaidBody", matched.route.key, usual, async () =>
-      toResponse(usual, await unpaidBody(toPriceRequest(matched))),
+      toResponse(usual, await unpaidBody(new SellersRequest(matched))),
     );
   }
 
@@ -59,7 +60,7 @@ export class OwnBodies {
     if (typeof page === "string") return withBody(asked, HTML, page);
     return this.#ask("page", route.key, usual, async () => {
       const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
-      const html: unknown = await page({ challenge, request: toPriceRequest(matched), url });
+      const html: unknown = await page({ challenge, request: new SellersRequest(matched), url });
       if (typeof html !== "string") throw new TypeError("expected HTML");
       return withBody(asked, HTML, html);
     });
@@ -67,16 +68,15 @@ export class OwnBodies {
 
   /** The 402 for a payment whose settlement was refused, with the route's `settlementFailedBody`. */
   settlementFailed(
-    { route, request }: { readonly route: PricedRoute; readonly request: (() => PriceRequest) | undefined },
+    { route, matched, payload }: Pick<PaidRequest, "route" | "matched" | "payload">,
     receipt: SettlementResponse | undefined,
     usual: GateResponse,
   ): Promise<GateResponse> | GateResponse {
     const { settlementFailedBody } = route.bodies;
-    if (settlementFailedBody === undefined || request === undefined || receipt === undefined) return usual;
-    if (!isChallenge(usual)) return usual;
+    if (settlementFailedBody === undefined || receipt === undefined || !isChallenge(usual)) return usual;
     const failure: SettlementFailure = { reason: receipt.errorReason ?? "unexpected_settle_error", receipt };
     return this.#ask("settlementFailedBody", route.key, usual, async () =>
-      toResponse(usual, await settlementFailedBody(request(), failure)),
+      toResponse(usual, await settlementFailedBody(new SellersRequest(matched, payload), failure)),
     );
   }
 

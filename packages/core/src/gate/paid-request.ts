@@ -6,10 +6,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
-import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
-import type { PriceRequest } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
@@ -59,15 +57,13 @@ export interface CheckedPayment extends ReadPayment {
 
 /** A request with a payment for one of our offers: what all later steps work on. */
 export interface PaidRequest extends PendingPayment {
+  readonly matched: MatchedRequest;
+  readonly payload: PaymentPayload;
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly place: Place;
   /** For challenges. */
   readonly occasion: Omit<ChallengeOccasion, "error">;
-  /** As in {@link MatchedRequest}. */
-  readonly requestUrl: string;
-  /** For the body of a 402; `undefined`: the route has none of its own. */
-  readonly request: (() => PriceRequest) | undefined;
   /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
   /** As in {@link CheckedPayment}. */
@@ -85,7 +81,7 @@ export function toPaidRequest(
   { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
-  const { route, request, url, requestUrl, locate, arrival } = matched;
+  const { route, request, url, locate, arrival } = matched;
   const place = locate();
   const occasion = { url, method: request.method, locate: () => place };
   const { description, mimeType, service, key } = route;
@@ -98,6 +94,8 @@ export function toPaidRequest(
     ...(identifier === undefined ? {} : { identifier }),
   };
   return {
+    matched,
+    payload: payment,
     route,
     routeKey: key,
     listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
@@ -106,8 +104,6 @@ export function toPaidRequest(
     payer: reading.payer,
     place,
     occasion,
-    requestUrl,
-    request: requestForBody(matched),
     client: request.client,
     isSigned,
     isForged,
@@ -116,11 +112,6 @@ export function toPaidRequest(
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
   };
-}
-
-/** In a function of its own, so that the other closures of a payment do not keep its request in memory. */
-function requestForBody(matched: MatchedRequest): PaidRequest["request"] {
-  return matched.route.bodies.settlementFailedBody === undefined ? undefined : () => toPriceRequest(matched);
 }
 
 /**
@@ -194,33 +185,6 @@ function toBoundRequest(
 export function toQuotedRequest({ route, request }: MatchedRequest): readonly string[] {
   const { method, mountPath, path, search } = request;
   return [route.key, route.url ?? "", method, mountPath, path, fullPathOf(request), search];
-}
-
-/** What hooks see of a request. */
-export function toPricedRequest({ route, request, url }: MatchedRequest): PricedRequest {
-  return {
-    method: request.method,
-    path: fullPathOf(request),
-    url,
-    route: route.key,
-    hasPayment: hasPayment(request),
-    header(name) {
-      // `constructor` and the like: every object has these names.
-      const value: unknown = request.header?.(name);
-      return typeof value === "string" ? value : undefined;
-    },
-  };
-}
-
-/** What price, recipient and validate functions see of a request. */
-export function toPriceRequest(matched: MatchedRequest): PriceRequest {
-  const { search, body } = matched.request;
-  return { ...toPricedRequest(matched), search, body, pathParams: matched.locate().pathParams };
-}
-
-/** Whether a request carries a payment, valid or not. */
-export function hasPayment({ payment, paymentSignature }: GateRequest): boolean {
-  return payment !== undefined || paymentSignature !== undefined;
 }
 
 /** What a client adds to this extension does not count: it would end up in a public catalog. */
