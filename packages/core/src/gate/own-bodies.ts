@@ -74,7 +74,9 @@ export class OwnBodies {
   ): Promise<GateResponse> | GateResponse {
     const { settlementFailedBody } = route.bodies;
     if (settlementFailedBody === undefined || receipt === undefined || !isChallenge(usual)) return usual;
-    const failure: SettlementFailure = { reason: receipt.errorReason ?? "unexpected_settle_error", receipt };
+    const reason = receipt.errorReason ?? "unexpected_settle_error";
+    // A copy: the seller may change it, and the record has the original.
+    const failure: SettlementFailure = { reason, receipt: structuredClone(receipt) };
     return this.#ask("settlementFailedBody", route.key, usual, async () =>
       toResponse(usual, await settlementFailedBody(new SellersRequest(matched, payload), failure)),
     );
