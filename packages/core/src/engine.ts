@@ -216,27 +216,14 @@ function createParts(settings: Settings) {
   const deliveries = new Deliveries({ store, leases, writes, logger, timer });
   const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
-    ...{
-      tokens,
-      store,
-      settler,
-      inFlight,
-      leases,
-      deliveries,
-      bodies,
-      runs,
-      hooks,
-      events,
-      findings,
-      logger,
-      now,
-      timer,
-    },
+    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
-    ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, bodies, events, now, timer },
+    ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    bodies,
   });
   const gate = new Gate({
     ...{
@@ -250,12 +237,12 @@ function createParts(settings: Settings) {
       admissions,
       replay,
       settler,
-      bodies,
       listings,
       events,
       findings,
       logger,
     },
+    bodies,
     tokens,
     now,
     publicUrls: settings.publicUrls,

@@ -385,9 +385,9 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
       const response = notSettled(route, occasion, settled, proof);
-      if (settled.kind !== "rejected") return { kind: "replace", response };
-      return { kind: "replace", response: await bodies.settlementFailed(paid, settled.receipt, response) };
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {

@@ -28,6 +28,7 @@ import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -368,9 +369,9 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
       const response = notSettled(route, occasion, settled, tokens.headersFor(identity));
-      if (settled.kind !== "rejected") return respond(response);
-      return respond(await bodies.settlementFailed(paid, settled.receipt, response));
+      return respond(await bodies.settlementFailed(paid, receipt, response));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -415,19 +416,28 @@ export class Gate {
   /** Asks for payment: a person with a browser gets a page. */
   #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
     const { route, request, url, locate } = matched;
-    const { bodies } = this.#deps;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
     const occasion = { url, method: request.method, error, locate };
     const isPerson = wantsPage(request.accept, request.userAgent);
-    const hasPage = isPerson && route.bodies.page !== undefined;
-    const usual = isPerson && !hasPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
-    if (usual.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    if (isPerson && !hasPage) return respond(usual);
-    const response = hasPage
-      ? bodies.page(matched, usual, () => challengePage(route, occasion))
-      : bodies.unpaid(matched, usual);
-    return response instanceof Promise ? response.then(respond) : respond(response);
+    // A page of the seller's is made from the challenge.
+    const isUsualPage = isPerson && route.bodies.page === undefined;
+    const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    return this.#challenged(matched, response, isPerson ? occasion : undefined);
+  }
+
+  /** @param ofPerson - Of a request that gets a page. */
+  #challenged(
+    matched: MatchedRequest,
+    response: GateResponse,
+    ofPerson: ChallengeOccasion | undefined,
+  ): Decision | Promise<Decision> {
+    const { route } = matched;
+    if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
+    const { page, unpaidBody } = route.bodies;
+    if (page === undefined && unpaidBody === undefined) return respond(response);
+    const own = this.#deps.bodies.unpaid(matched, response, ofPerson);
+    return own instanceof Promise ? own.then(respond) : respond(own);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */

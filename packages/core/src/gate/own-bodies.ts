@@ -11,16 +11,20 @@ import type { SellersBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
 import { SellersRequest } from "../events/priced-request.js";
 import type { SettlementFailure, StartTimer } from "../options.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
-import { type GateResponse, withBody } from "./responses.js";
+import { challengePage, type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */
 export interface OwnBodiesDeps {
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
+
+/** A response that may have to be waited for. */
+type AwaitedResponse = GateResponse | Promise<GateResponse>;
 
 /** Which body is the seller's. */
 type What = "unpaidBody" | "settlementFailedBody" | "page";
@@ -38,40 +42,44 @@ export class OwnBodies {
     this.#deps = deps;
   }
 
-  /** The 402 for a request without a payment, with the route's `unpaidBody`. */
-  unpaid(matched: MatchedRequest, usual: GateResponse): Promise<GateResponse> | GateResponse {
-    const { unpaidBody } = matched.route.bodies;
-    if (unpaidBody === undefined || !isChallenge(usual)) return usual;
-    return this.#ask("unpaidBody", matched.route.key, usual, async () =>
-      toResponse(usual, await unpaidBody(new SellersRequest(matched))),
+  /**
+   * The 402 for a request without a payment, with the route's `page` or `unpaidBody`.
+   *
+   * @param asked - The usual response. For a route with a `page`, the one for programs: its body is the challenge.
+   * @param ofPerson - For a browser: to make the page of Farebox, if that of the seller fails.
+   */
+  unpaid(matched: MatchedRequest, asked: GateResponse, ofPerson: ChallengeOccasion | undefined): AwaitedResponse {
+    const { route, url } = matched;
+    const { page, unpaidBody } = route.bodies;
+    if (!isChallenge(asked)) return asked;
+    if (ofPerson === undefined) {
+      if (unpaidBody === undefined) return asked;
+      return this.#ask("unpaidBody", route.key, asked, async () =>
+        toResponse(asked, await unpaidBody(new SellersRequest(matched))),
+      );
+    }
+    if (page === undefined) return asked;
+    if (typeof page === "string") return withBody(asked, HTML, page);
+    return this.#ask(
+      "page",
+      route.key,
+      () => challengePage(route, ofPerson),
+      async () => {
+        const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
+        const html: unknown = await page({ challenge, request: new SellersRequest(matched), url });
+        if (typeof html !== "string") throw new TypeError("expected HTML");
+        return withBody(asked, HTML, html);
+      },
     );
   }
 
-  /**
-   * The 402 for a browser, with the route's `page`.
-   *
-   * @param asked - The same 402 for a program, whose body is the challenge.
-   * @param usual - Makes the response with the page of Farebox.
-   */
-  page(matched: MatchedRequest, asked: GateResponse, usual: () => GateResponse): Promise<GateResponse> | GateResponse {
-    const { route, url } = matched;
-    const { page } = route.bodies;
-    if (page === undefined || !isChallenge(asked)) return usual();
-    if (typeof page === "string") return withBody(asked, HTML, page);
-    return this.#ask("page", route.key, usual, async () => {
-      const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
-      const html: unknown = await page({ challenge, request: new SellersRequest(matched), url });
-      if (typeof html !== "string") throw new TypeError("expected HTML");
-      return withBody(asked, HTML, html);
-    });
-  }
-
-  /** The 402 for a payment whose settlement was refused, with the route's `settlementFailedBody`. */
-  settlementFailed(
+  /** The response to a payment that did not settle. The 402 for a refused settlement has the route's `settlementFailedBody`. */
+  async settlementFailed(
     { route, matched, payload }: Pick<PaidRequest, "route" | "matched" | "payload">,
     receipt: SettlementResponse | undefined,
-    usual: GateResponse,
-  ): Promise<GateResponse> | GateResponse {
+    response: AwaitedResponse,
+  ): Promise<GateResponse> {
+    const usual = await response;
     const { settlementFailedBody } = route.bodies;
     if (settlementFailedBody === undefined || receipt === undefined || !isChallenge(usual)) return usual;
     const reason = receipt.errorReason ?? "unexpected_settle_error";
@@ -85,7 +93,7 @@ export class OwnBodies {
   async #ask(
     what: What,
     route: string,
-    usual: GateResponse | (() => GateResponse),
+    usual: GateResponse | (() => AwaitedResponse),
     make: () => Promise<GateResponse>,
   ): Promise<GateResponse> {
     const { logger, timer } = this.#deps;
@@ -97,7 +105,7 @@ export class OwnBodies {
       return await Promise.race([make(), late]);
     } catch (error) {
       logger.error("body_failed", { route, body: what, ...describeThrown(error) });
-      return typeof usual === "function" ? usual() : usual;
+      return typeof usual === "function" ? await usual() : usual;
     } finally {
       stopTimer();
     }

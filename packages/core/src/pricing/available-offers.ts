@@ -83,10 +83,9 @@ function compile(
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
   const ofSchemes = Object.assign({}, ...offers.map((offer) => supportedExtensions(offer, facilitators)));
   const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
+  if (offers.length === 0 && route.isGrantOnly !== true) return undefined;
   const subject = { ...route, offers, declareAt };
-  return offers.length === 0 && route.isGrantOnly !== true
-    ? undefined
-    : { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
+  return { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
 }
 
 /** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */
