@@ -87,6 +87,7 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
@@ -139,6 +140,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";

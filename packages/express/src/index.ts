@@ -54,6 +54,7 @@ export {
   type Price,
   type PricedRequest,
   type PriceFunction,
+  type PriceParser,
   type PriceRequest,
   price,
   type Recovery,
