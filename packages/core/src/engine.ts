@@ -186,7 +186,7 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooks = new Hooks(settings.hooks, { events, logger, timer, hookMs: settings.deadlines.hookMs });
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -213,7 +213,7 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
   const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
     ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },

@@ -32,6 +32,7 @@ export {
   type Listing,
   type Logger,
   type NetworkName,
+  type OwnResponse,
   type Page,
   type PageContext,
   type Payment,
@@ -72,6 +73,8 @@ export {
   type Unmetered,
   type UnpaidBody,
   usd,
+  type Verified,
+  type VerifyFailure,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
 export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

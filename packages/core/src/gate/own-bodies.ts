@@ -7,13 +7,12 @@
  * @see `docs/guides/routes.md`, "Bodies of your own"
  * @module
  */
-import type { SellersBody } from "../events/hooks.js";
+import { type SellersBody, writeBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
 import { SellersRequest } from "../events/priced-request.js";
 import type { SettlementFailure, StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
-import { isJsonObject } from "../protocol/json.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
 import { challengePage, type GateResponse, withBody } from "./responses.js";
 
@@ -117,18 +116,11 @@ function isChallenge({ status }: GateResponse): boolean {
   return status === 402 || status === 412;
 }
 
-/** A header's value may only have printable ASCII characters. */
-const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
-
 /** @throws if it is no body of a seller's, or JSON cannot express it */
 function toResponse(usual: GateResponse, given: SellersBody): GateResponse {
-  if (!isJsonObject(given)) throw new TypeError("expected { contentType, body }");
-  const { contentType, body } = given;
-  if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) {
-    throw new TypeError("contentType: expected a media type of at most 255 characters");
+  const written = writeBody(given);
+  if (written === undefined) {
+    throw new TypeError("expected { contentType, body }: a media type; and a text, bytes or a JSON value");
   }
-  if (body instanceof Uint8Array) return withBody(usual, contentType, body);
-  const text: unknown = typeof body === "string" ? body : JSON.stringify(body);
-  if (typeof text !== "string") throw new TypeError("body: expected a text, bytes or a JSON value");
-  return withBody(usual, /;\s*charset=/i.test(contentType) ? contentType : `${contentType}; charset=utf-8`, text);
+  return withBody(usual, written.contentType, written.body);
 }
