@@ -209,6 +209,14 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect((await shop.ask()).challenge?.extensions?.["stamp"]).toEqual(PLAIN);
     });
 
+    test("the seller's own body goes out with the header that the extension had a say in", async () => {
+      const unpaidBody = () => ({ contentType: "text/plain", body: "pay" });
+      const shop = await open(numbering(), { routes: { "/paid": { ...STAMPED, unpaidBody } } });
+      const { status, text, headers } = await shop.ask();
+      const inHeader = JSON.parse(Buffer.from(String(headers["payment-required"]), "base64").toString());
+      expect([status, text, inHeader.extensions.stamp.info.nonce]).toEqual([402, "pay", "n1"]);
+    });
+
     test("a route that does not declare the extension does not ask it", async () => {
       let asked = 0;
       const shop = await open({ challenge: () => void asked++ as never }, { routes: { "/paid": PRICED } });
@@ -471,6 +479,24 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect((await shop.ask({ headers: { "X-Pass": "1", "X-Bad": "1" } })).status).toBe(403);
       expect((await shop.ask()).status).toBe(402);
       expect(shop.facilitator.settled).toEqual([]);
+    });
+
+    test("a route that nobody can pay for has an extension that lets requests in, and its say in the challenge", async () => {
+      const offers: number[] = [];
+      const stamp = stampOf({
+        challenge(context) {
+          offers.push(context.offers.length);
+          return { info: { nonce: "n1" }, schema: SCHEMA };
+        },
+        hooks: { onRequest: ({ header }) => (header("x-pass") === "1" ? { grant: true } : undefined) },
+      });
+      const routes = { "/paid": { accepts: [], extensions: { stamp: {} } } };
+      const shop = await open([stamp], { routes });
+      expect(await shop.ask({ headers: { "X-Pass": "1" } })).toMatchObject({ status: 200, text: "goods" });
+      const { status, challenge } = await shop.ask();
+      expect([status, challenge?.accepts, challenge?.extensions?.["stamp"]?.info]).toEqual([402, [], { nonce: "n1" }]);
+      expect(offers).toEqual([0]);
+      await expect(open([stampOf({})], { routes })).rejects.toThrow(/onRequest/);
     });
 
     test("an extension denies a payment that the seller has nothing against", async () => {

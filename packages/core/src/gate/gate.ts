@@ -28,6 +28,7 @@ import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -51,6 +52,7 @@ import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import {
   type MatchedRequest,
   type PaidRequest,
@@ -102,6 +104,7 @@ export interface GateDeps {
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
   readonly tokens: Pick<RetryTokens, "headersFor">;
+  readonly bodies: OwnBodies;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -149,7 +152,8 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
+      const requestUrl = route.url === undefined || !route.isHttp ? url : resourceUrl(request, this.#deps.publicUrls);
+      const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -380,7 +384,7 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { store, leases, settler, tokens, admissions, events } = this.#deps;
+    const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
@@ -399,7 +403,9 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(await notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, tokens.headersFor(identity));
+      return respond(await bodies.settlementFailed(paid, receipt, response));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -447,18 +453,30 @@ export class Gate {
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const occasion = toOccasion(matched, isVersion1 ? VERSION_1_ERROR : "Payment required");
     const isPerson = wantsPage(request.accept, request.userAgent);
-    const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    // A page of the seller's is made from the challenge.
+    const isUsualPage = isPerson && route.bodies.page === undefined;
+    const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    const ofPerson = isPerson ? occasion : undefined;
     if (response instanceof Promise) {
       return response
-        .then((awaited) => this.#challenged(route, awaited))
+        .then((awaited) => this.#challenged(matched, awaited, ofPerson))
         .catch((error) => this.#failed(error, route.key, request));
     }
-    return this.#challenged(route, response);
+    return this.#challenged(matched, response, ofPerson);
   }
 
-  #challenged(route: PricedRoute, response: GateResponse): Decision {
+  /** @param ofPerson - Of a request that gets a page. */
+  #challenged(
+    matched: MatchedRequest,
+    response: GateResponse,
+    ofPerson: ChallengeOccasion | undefined,
+  ): Decision | Promise<Decision> {
+    const { route } = matched;
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    return respond(response);
+    const { page, unpaidBody } = route.bodies;
+    if (page === undefined && unpaidBody === undefined) return respond(response);
+    const own = this.#deps.bodies.unpaid(matched, response, ofPerson);
+    return own instanceof Promise ? own.then(respond) : respond(own);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */
