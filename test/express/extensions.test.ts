@@ -209,6 +209,14 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect((await shop.ask()).challenge?.extensions?.["stamp"]).toEqual(PLAIN);
     });
 
+    test("the seller's own body goes out with the header that the extension had a say in", async () => {
+      const unpaidBody = () => ({ contentType: "text/plain", body: "pay" });
+      const shop = await open(numbering(), { routes: { "/paid": { ...STAMPED, unpaidBody } } });
+      const { status, text, headers } = await shop.ask();
+      const inHeader = JSON.parse(Buffer.from(String(headers["payment-required"]), "base64").toString());
+      expect([status, text, inHeader.extensions.stamp.info.nonce]).toEqual([402, "pay", "n1"]);
+    });
+
     test("a route that does not declare the extension does not ask it", async () => {
       let asked = 0;
       const shop = await open({ challenge: () => void asked++ as never }, { routes: { "/paid": PRICED } });
@@ -473,6 +481,24 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.facilitator.settled).toEqual([]);
     });
 
+    test("a route that nobody can pay for has an extension that lets requests in, and its say in the challenge", async () => {
+      const offers: number[] = [];
+      const stamp = stampOf({
+        challenge(context) {
+          offers.push(context.offers.length);
+          return { info: { nonce: "n1" }, schema: SCHEMA };
+        },
+        hooks: { onRequest: ({ header }) => (header("x-pass") === "1" ? { grant: true } : undefined) },
+      });
+      const routes = { "/paid": { accepts: [], extensions: { stamp: {} } } };
+      const shop = await open([stamp], { routes });
+      expect(await shop.ask({ headers: { "X-Pass": "1" } })).toMatchObject({ status: 200, text: "goods" });
+      const { status, challenge } = await shop.ask();
+      expect([status, challenge?.accepts, challenge?.extensions?.["stamp"]?.info]).toEqual([402, [], { nonce: "n1" }]);
+      expect(offers).toEqual([0]);
+      await expect(open([stampOf({})], { routes })).rejects.toThrow(/onRequest/);
+    });
+
     test("an extension denies a payment that the seller has nothing against", async () => {
       const asked: string[] = [];
       const shop = await open([stampOf({ hooks: { beforeVerify: () => ({ deny: "too old" }) } })], {
@@ -507,6 +533,73 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       );
       expect((await shop.pay()).status).toBe(200);
       expect(heard).toEqual(["seller", "kept"]);
+    });
+
+    test("onSettled of each is awaited before the response, within one deadline", async () => {
+      const ended: string[] = [];
+      const asked = latch();
+      const slow = latch();
+      const shop = await open(
+        [
+          stampOf({ hooks: { onSettled: () => slow.opened.then(() => void ended.push("stamp")) } }),
+          stampOf(
+            {
+              hooks: {
+                onSettled() {
+                  asked.open();
+                  return new Promise<void>(() => {});
+                },
+              },
+            },
+            "kept",
+          ),
+        ],
+        { routes: { "/paid": BOTH }, options: { hooks: { onSettled: async () => void ended.push("seller") } } },
+      );
+      const paying = shop.pay().finally(() => ended.push("response"));
+      await asked.opened;
+      slow.open();
+      await slow.opened;
+      shop.passTime();
+      expect(await paying).toMatchObject({ status: 200, receipt: { success: true } });
+      expect(ended).toEqual(["seller", "stamp", "response"]);
+    });
+
+    test("onSettled has the receipt with what the extension added, and the response", async () => {
+      const seen: SettledContext[] = [];
+      const shop = await open({
+        receipt: () => ({ a: 1 }),
+        hooks: { onSettled: (context) => void seen.push(context) },
+      });
+      const { receipt } = await shop.pay();
+      expect(seen).toMatchObject([{ receipt, response: { status: 200 } }]);
+      expect(JSON.parse(JSON.stringify(seen[0]))).toMatchObject({ receipt: { extensions: { stamp: { a: 1 } } } });
+      expect(() => Object.assign(seen[0]?.receipt.extensions?.["stamp"] ?? {}, { a: 2 })).toThrow(TypeError);
+    });
+
+    test("a payment that the seller calls verified may still be denied by an extension", async () => {
+      const deny = stampOf({ hooks: { beforeVerify: () => ({ deny: "no" }) } });
+      const sellers: PaymentHooks = { beforeVerify: () => ({ verified: true }) };
+      const denying = await open([deny], { options: { hooks: sellers } });
+      expect((await denying.pay()).status).toBe(403);
+      const silent = await open([stampOf({ hooks: { beforeVerify: () => undefined } })], {
+        options: { hooks: sellers },
+      });
+      expect((await silent.pay()).status).toBe(200);
+      expect([denying.facilitator.verified, silent.facilitator.verified]).toEqual([[], []]);
+    });
+
+    test("a denial with 402 has a challenge that the extensions had a say in", async () => {
+      const shop = await open({ ...numbering(), hooks: { beforeVerify: () => ({ deny: "again", status: 402 }) } });
+      const denied = await shop.pay();
+      expect([denied.status, denied.challenge?.error]).toEqual([402, "again"]);
+      expect(denied.challenge?.extensions?.["stamp"]?.info["nonce"]).toBe("n2");
+    });
+
+    test("parts that cannot be asked are issues at the start", async () => {
+      const parts = { challenge: "n1", receipt: {}, dynamicFields: "nonce" };
+      const opened = open([stampOf(parts as never)], { routes: { "/paid": STAMPED } });
+      await expect(opened).rejects.toThrow(/stamp\.challenge: .*\n.*stamp\.receipt: .*\n.*stamp\.dynamicFields: /);
     });
 
     test("a hook that is no function is an issue at the start", async () => {

@@ -24,6 +24,7 @@ import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { OwnBodies } from "./gate/own-bodies.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
@@ -186,11 +187,12 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooksDeps = { events, logger, timer, hookMs: settings.deadlines.hookMs };
+  const hooks = new Hooks(settings.hooks, hooksDeps);
   const hooksFor = (route: string, ofExtensions: readonly ExtensionHooks[]) =>
     ofExtensions.length === 0
       ? hooks
-      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), { events, logger });
+      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), hooksDeps);
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -222,14 +224,17 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
+  const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
     ...{ tokens, store, settler, inFlight, leases, deliveries, runs, events, findings, logger, now, timer },
+    bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    bodies,
   });
   const gate = new Gate({
     ...{
@@ -247,6 +252,7 @@ function createParts(settings: Settings) {
       findings,
       logger,
     },
+    bodies,
     tokens,
     now,
     publicUrls: settings.publicUrls,

@@ -40,11 +40,14 @@ export type {
   Denial,
   Grant,
   HeldResponse,
+  OwnResponse,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
   SellersBody,
   SettledContext,
+  Verified,
+  VerifyFailure,
 } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
@@ -79,6 +82,8 @@ export type {
   IdentifierMode,
   InputValidator,
   NetworkName,
+  Page,
+  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
@@ -86,14 +91,18 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
   RpcEndpoint,
+  SettlementFailedBody,
+  SettlementFailure,
   SettleTime,
   StartTimer,
   Unmetered,
+  UnpaidBody,
 } from "./options.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
@@ -135,6 +144,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";

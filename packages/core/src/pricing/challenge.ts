@@ -132,8 +132,11 @@ export function compileAskingChallenge(
     const { url, method, error } = occasion;
     const resource = { url, description, mimeType, ...service };
     const about = { request, resource, offers, error };
-    const extensions = await asked.declare(subject.declareAt(occasion), about);
-    const written = writeChallenge(subject, { url, method, error, extensions });
+    const plain = subject.declareAt(occasion);
+    // Made of the plain declarations, which an extension knows how to outline.
+    const outputSchema = outputSchemaOf(subject, { url, method, error, extensions: plain });
+    const extensions = await asked.declare(plain, about);
+    const written = writeChallenge(subject, { url, method, error, extensions }, outputSchema);
     onLeftOut(written.leftOut);
     asked.checkSize(written.header.length);
     return written;
@@ -151,10 +154,13 @@ function isSame(a: Moment, b: Moment): boolean {
 }
 
 /** Writes the challenge, and for the header the longest one that fits the budget. */
-function writeChallenge(subject: ChallengeSubject, moment: Moment): WrittenChallenge {
+function writeChallenge(
+  subject: ChallengeSubject,
+  moment: Moment,
+  outputSchema: Outline = outputSchemaOf(subject, moment),
+): WrittenChallenge {
   const { description, mimeType, service, offers } = subject;
   const { url, error, extensions } = moment;
-  const outputSchema = outputSchemaOf(subject, moment);
   const resource = { url, description, mimeType, ...service };
   const documentOf = (leftOut: readonly ChallengePart[]): PaymentRequired => ({
     x402Version: 2,

@@ -66,12 +66,26 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
       continue;
     }
     const result = extension.compile(declaration, context);
-    if (result === undefined) continue;
+    if (result === undefined || !isCallable(result, context.path, issues)) continue;
     compiled.set(identifier, result);
     const own = parseHooks(result.hooks, issues, issuePath(context.path, "hooks"));
     if (Object.keys(own).length > 0) hooks.push({ key: identifier, hooks: own });
   }
   return { constant: constant.length === 0 ? undefined : Object.fromEntries(constant), compiled, hooks };
+}
+
+/** Whether the parts that are asked while a request waits can be asked. An extension may be written without types. */
+function isCallable(compiled: CompiledDeclaration, path: string, issues: Issues): boolean {
+  const before = issues.found.length;
+  for (const name of ["challenge", "receipt"] as const) {
+    const part: unknown = compiled[name];
+    if (part !== undefined && typeof part !== "function") issues.add(issuePath(path, name), "a function", part);
+  }
+  const fields: unknown = compiled.dynamicFields ?? [];
+  if (!Array.isArray(fields) || !fields.every((field) => typeof field === "string")) {
+    issues.add(issuePath(path, "dynamicFields"), "names of fields", fields);
+  }
+  return issues.found.length === before;
 }
 
 const NONE: Declarations = Object.freeze({ constant: undefined, compiled: new Map(), hooks: [] });
@@ -84,11 +98,22 @@ function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
  * Creates the function that returns a route's declarations for a request.
  *
  * @param publicUrl - A catalog reads a template from the root of the host, so the path of this URL stands before it.
+ * @param resource - The URL that the seller set for the resource. Catalogs refuse a template that does not match its path.
  */
-export function createDeclareAt(declarations: Declarations, publicUrl?: string): DeclareAt {
+export function createDeclareAt(declarations: Declarations, publicUrl?: string, resource?: string): DeclareAt {
   const prefix = publicPathOf(publicUrl);
   const declareAt = createDeclareAtRoot(declarations);
+  if (resource !== undefined) {
+    return (occasion) => declareAt(occasion.url === undefined ? occasion : { ...occasion, locate: locateResource });
+  }
   return prefix === "" ? declareAt : (occasion) => declareAt({ ...occasion, locate: () => below(prefix, occasion) });
+}
+
+const ONE_RESOURCE = Object.freeze({ routeTemplate: undefined, pathParams: {} });
+
+/** All requests to the route are for one resource. */
+function locateResource(): ReturnType<DeclarationOccasion["locate"]> {
+  return ONE_RESOURCE;
 }
 
 function publicPathOf(publicUrl: string | undefined): string {

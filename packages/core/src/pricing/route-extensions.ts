@@ -47,33 +47,11 @@ export class RouteExtensions {
   readonly #noting: readonly Noting[];
   #isTooLarge = false;
 
-  private constructor(
-    route: string,
-    asked: { readonly challenging: readonly Challenging[]; readonly noting: readonly Noting[] },
-    deps: RouteExtensionsDeps,
-  ) {
+  constructor(route: string, asked: Asked, deps: RouteExtensionsDeps) {
     this.#route = route;
     this.#challenging = asked.challenging;
     this.#noting = asked.noting;
     this.#deps = deps;
-  }
-
-  /** The extensions of a route; `undefined`: none of them has to be asked. */
-  static of(
-    route: string,
-    compiled: ReadonlyMap<string, CompiledDeclaration>,
-    deps: RouteExtensionsDeps,
-  ): RouteExtensions | undefined {
-    const challenging = [...compiled].flatMap(([key, one]) => {
-      const { challenge } = one;
-      return challenge === undefined ? [] : [{ key, challenge: challenge.bind(one) }];
-    });
-    const noting = [...compiled].flatMap(([key, one]) => {
-      const { receipt } = one;
-      return receipt === undefined ? [] : [{ key, receipt: receipt.bind(one) }];
-    });
-    const isAsked = challenging.length + noting.length > 0;
-    return isAsked ? new RouteExtensions(route, { challenging, noting }, deps) : undefined;
   }
 
   /** Whether a challenge has to wait. */
@@ -166,7 +144,31 @@ export class RouteExtensions {
   }
 }
 
+/** The extensions of a route; `undefined`: none of them has to be asked. */
+export function createRouteExtensions(
+  route: string,
+  compiled: ReadonlyMap<string, CompiledDeclaration>,
+  deps: RouteExtensionsDeps,
+): RouteExtensions | undefined {
+  const challenging = [...compiled].flatMap(([key, one]) => {
+    const { challenge } = one;
+    return challenge === undefined ? [] : [{ key, challenge: challenge.bind(one) }];
+  });
+  const noting = [...compiled].flatMap(([key, one]) => {
+    const { receipt } = one;
+    return receipt === undefined ? [] : [{ key, receipt: receipt.bind(one) }];
+  });
+  const isAsked = challenging.length + noting.length > 0;
+  return isAsked ? new RouteExtensions(route, { challenging, noting }, deps) : undefined;
+}
+
 const LATE = Symbol("late");
+
+/** Who is asked about what. */
+interface Asked {
+  readonly challenging: readonly Challenging[];
+  readonly noting: readonly Noting[];
+}
 
 interface Challenging extends Required<Pick<CompiledDeclaration, "challenge">> {
   readonly key: string;

@@ -9,7 +9,7 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
-import type { HeldResponse, Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
+import type { Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
 import { freeze, type SeenRequest, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
@@ -18,7 +18,7 @@ import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, PaymentPayload, SettlementResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import type { Scheme } from "../scheme/scheme.js";
-import type { ClaimRequest, StoredAnswer } from "../store/payment-store.js";
+import type { ClaimRequest } from "../store/payment-store.js";
 import { type ConfirmationsDeps, isConfirmed } from "./confirmations.js";
 
 /** A payment with everything that settling it takes. There may be a request that waits for it, or none. */
@@ -37,7 +37,7 @@ export interface PendingPayment {
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
   /** The hooks of its route. Default: the seller's, as its route is not known. */
-  readonly hooks?: Pick<Hooks, "tell"> | undefined;
+  readonly hooks?: Pick<Hooks, "tell" | "settled"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */
@@ -71,29 +71,6 @@ export function contextOf(pending: PendingPayment): PaymentContext {
     requirements: facilitatorRequest.paymentRequirements,
     request: matched && new SellersRequest(matched, payload),
   });
-}
-
-/** What extensions are told about a payment that has settled. */
-export function settledContextOf(
-  pending: PendingPayment,
-  receipt: SettlementResponse,
-  response: StoredAnswer | undefined,
-): SettledContext {
-  return Object.freeze({
-    ...contextOf(pending),
-    receipt: Object.freeze({ ...receipt }),
-    response: response && toHeldResponse(response),
-  });
-}
-
-function toHeldResponse({ status, headers, body }: StoredAnswer): HeldResponse {
-  const byName: Record<string, string> = {};
-  for (const [name, value] of headers) {
-    const key = name.toLowerCase();
-    const text = typeof value === "string" ? value : value.join(", ");
-    byName[key] = byName[key] === undefined ? text : `${byName[key]}, ${text}`;
-  }
-  return Object.freeze({ status, headers: Object.freeze(byName), body });
 }
 
 /** The payment without its request, which must not stay in memory. */
