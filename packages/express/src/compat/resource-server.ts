@@ -209,7 +209,7 @@ export function findScheme(
 }
 
 /** Whether a pattern such as `eip155:*` has a network. */
-function matchesPattern(pattern: string, network: string): boolean {
+export function matchesPattern(pattern: string, network: string): boolean {
   const star = pattern.indexOf("*");
   if (star === -1) return pattern === network;
   const before = pattern.slice(0, star);
