@@ -185,7 +185,7 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooks = new Hooks(settings.hooks, { events, logger, timer, hookMs: settings.deadlines.hookMs });
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,

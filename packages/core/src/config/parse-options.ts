@@ -183,7 +183,7 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   if (deadlines === undefined) return DEFAULT_DEADLINES;
   const parsed = { ...DEFAULT_DEADLINES };
   if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
-  for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
+  for (const key of ["verifyMs", "settleMs", "supportedMs", "hookMs"] as const) {
     const range = { ...DEADLINE_MS, usual: parsed[key] };
     parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
   }
