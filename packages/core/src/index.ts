@@ -88,6 +88,7 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
@@ -137,6 +138,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";
