@@ -116,7 +116,8 @@ describe.each([
     });
     const response = await buy();
     isAnswered = true;
-    const [context] = seen;
+    expect(seen).toHaveLength(1);
+    const context = seen[0]!;
     expect(context).toMatchObject({
       paymentPayload: { x402Version: 2, accepted: { scheme: "exact" }, payload: { authorization: { from: payer } } },
       requirements: { scheme: "exact", network: NETWORK, amount: "10000", payTo: PAY_TO },
@@ -124,7 +125,7 @@ describe.each([
       phase: "after-handler",
       result: decode(response.headers.get("PAYMENT-RESPONSE")),
     });
-    const { request, responseBody, responseHeaders } = context?.transportContext as {
+    const { request, responseBody, responseHeaders } = context.transportContext as {
       request: {
         path: string;
         method: string;

@@ -25,7 +25,7 @@ interface Kind {
  */
 export function hostScheme(server: SchemeNetworkServer, networks: string, builtIn: Scheme | undefined): Scheme {
   const { scheme } = server;
-  const reading = builtIn ?? { sameAddress, readPayment };
+  const reading = builtIn ?? { sameAddress, readPayment, knowsPayer: false };
   return {
     ...reading,
     ...{ scheme, networks: networks as Scheme["networks"] },
@@ -91,7 +91,6 @@ const readPayment: Scheme["readPayment"] = (payload, { network, maxTimeoutSecond
   return {
     kind: "readable",
     identity: `${network}|${digest}`,
-    // Who pays is known to the facilitator only. Payments of one payer are not counted together.
     payer: digest,
     expiresAtSeconds: nowSeconds + maxTimeoutSeconds,
     expiredReason: "payment_expired",
