@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { FacilitatorError } from "../errors.js";
-import type { RouteConfig } from "../options.js";
+import { ConfigError, FacilitatorError } from "../errors.js";
+import type { PaymentOption, RouteConfig } from "../options.js";
 import type { Decision } from "./admission.js";
 import {
   admissionOf,
   createShop,
+  createTestScheme,
   decodeHeader,
   HANDLED,
   isPrepaid,
@@ -76,6 +77,15 @@ describe("a route with an option that settles before and one that settles after"
       expect(facilitator.count("settle")).toBe(2);
     },
   );
+
+  test("an option that takes less than was authorized may settle after on a route that settles before", () => {
+    const upto = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+    const scheme = createTestScheme({ allowsLess: true });
+    const start = (accepts: PaymentOption) =>
+      createShop({ scheme, routes: { "GET /weather": { accepts, settle: "before" } } });
+    expect(() => start(upto)).toThrow(ConfigError);
+    expect(() => start({ ...upto, settle: "after" })).not.toThrow();
+  });
 
   test("the client's paymentFlow decides between options that differ in nothing else", async () => {
     const option = { price: "$0.01", payTo: PAY_TO, network: NETWORK } as const;

@@ -98,6 +98,15 @@ describe("a price parser", () => {
     expect(admissionOf(await payBy(offer!)).payment.amount).toBe("1");
   });
 
+  test("a price parser that returns a promise reads what a price function returns, and the quote holds", async () => {
+    let amount = "5";
+    const parse = async () => ({ asset: "0xA", amount });
+    const { offers, payBy } = sell({ ...OPTION, price: () => "$0.01" }, { priceParsers: [{ parse }] });
+    const [offer] = await offers();
+    amount = "6";
+    expect(admissionOf(await payBy(offer!)).payment.amount).toBe("5");
+  });
+
   test("a price parser that returns a promise prices each request, without a quote, and a new price gets 402", async () => {
     let amount = "5";
     const parse = async () => ({ asset: "0xA", amount });
@@ -233,6 +242,28 @@ describe("a price function", () => {
     expect(stageOf(await payBy(offer!))).toBe("held");
     expect(seen).toEqual([extra, extra, extra]);
   });
+});
+
+test("a payment by an expired quote keeps its record, if its scheme reads what the facilitator added to the offer", async () => {
+  const plain = createTestScheme();
+  const scheme = createTestScheme({
+    completeExtra: ({ bank }) => (typeof bank === "string" ? { bank } : undefined),
+    readPayment: (payload, requirements, nowSeconds) =>
+      requirements.extra["bank"] === "b1"
+        ? plain.readPayment(payload, requirements, nowSeconds)
+        : { kind: "refused", reason: "invalid_payload" },
+  });
+  const facilitator = createFakeFacilitator();
+  const kinds = [{ x402Version: 2, scheme: "exact", network: NETWORK, extra: { bank: "b1" } }];
+  facilitator.supports = { kinds, extensions: [], signers: {} };
+  let price = "$0.02";
+  const { offers, payBy, clock } = sell({ ...OPTION, price: () => price }, { scheme, facilitator });
+  const [offer] = await offers();
+  facilitator.settles = new Error("lost");
+  await admissionOf(await payBy(offer!)).complete(HANDLED);
+  clock.ms += 301_000;
+  price = "$0.03";
+  expect(responseOf(await payBy(offer!)).json["error"]).toBe("settlement_pending");
 });
 
 describe("a scheme that has to wait", () => {
