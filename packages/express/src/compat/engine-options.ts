@@ -8,7 +8,7 @@ import type { Issues } from "@farebox/core/issues";
 import { createPayments } from "../index.js";
 import { readFacilitators } from "./facilitator-client.js";
 import { hostScheme } from "./hosted-scheme.js";
-import { findScheme, type Registrations } from "./resource-server.js";
+import { findScheme, type Registrations } from "./registrations.js";
 import { entriesOf, optionsOf } from "./routes.js";
 import { isStock, moneyParsersOf } from "./schemes.js";
 import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";

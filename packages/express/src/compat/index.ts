@@ -34,7 +34,8 @@ export {
   paymentMiddlewareFromHTTPServer,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
-export { matchesPattern as networkMatchesPattern, x402ResourceServer } from "./resource-server.js";
+export { matchesPattern as networkMatchesPattern } from "./registrations.js";
+export { x402ResourceServer } from "./resource-server.js";
 export { RouteConfigurationError } from "./routes.js";
 export {
   type EvmResourceServerConfig,

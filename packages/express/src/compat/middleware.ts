@@ -11,7 +11,8 @@ import { readOptions } from "./engine-options.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
-import { findScheme, readResourceServer, x402ResourceServer } from "./resource-server.js";
+import { findScheme, readResourceServer } from "./registrations.js";
+import { x402ResourceServer } from "./resource-server.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
 import type {
   FacilitatorClient,

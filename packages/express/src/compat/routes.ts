@@ -15,7 +15,7 @@ import { encodePaymentResponseHeader } from "./codecs.js";
 import { toPriceContext, toRequestContext } from "./context.js";
 import { toNativePrice } from "./money.js";
 import type { Notice } from "./notices.js";
-import { findScheme, type RegisteredSchemes } from "./resource-server.js";
+import { findScheme, type RegisteredSchemes } from "./registrations.js";
 import { flowOf } from "./schemes.js";
 import type {
   Network,
