@@ -44,6 +44,7 @@ import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
+import type { Scheme } from "./scheme/scheme.js";
 import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { OpenStore } from "./settlement/open-store.js";
@@ -94,6 +95,8 @@ export interface PaymentsEngine {
   readonly holdBytes: number;
   /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
   readonly extensions: readonly string[];
+  /** The seller's schemes, then those of the adapter. */
+  readonly schemes: readonly Scheme[];
   /**
    * Creates the gate of a route table.
    *
@@ -341,6 +344,7 @@ function createEngine(parts: Parts): {
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
+    schemes: settings.schemes,
     routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),
     charge(given, as) {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));

@@ -334,7 +334,8 @@ function isScheme(value: unknown): value is Scheme {
     "offer",
   ];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
-  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
+  const { allowsLess, knowsPayer } = value;
+  if ([allowsLess, knowsPayer].some((flag) => flag !== undefined && typeof flag !== "boolean")) return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 

@@ -260,7 +260,7 @@ export class Gate {
       const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
       const isVerified = verdict?.kind === "verified";
       let decision: Decision;
-      if (verdict?.kind === "denied") decision = await this.#release(paid, denied(verdict, paid));
+      if (verdict?.kind === "denied") decision = await this.#release(paid, await denied(verdict, paid));
       else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid, isVerified);
       else decision = await this.#verifyThenRun(paid, isVerified);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);

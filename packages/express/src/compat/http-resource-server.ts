@@ -4,7 +4,8 @@
  * @module
  */
 import type { Issues } from "@farebox/core/issues";
-import { type Registrations, readResourceServer, type x402ResourceServer } from "./resource-server.js";
+import { type Registrations, readResourceServer } from "./registrations.js";
+import type { x402ResourceServer } from "./resource-server.js";
 import { entriesOf, optionsOf, RouteConfigurationError, validateRoutes } from "./routes.js";
 import type { PaywallProvider, ProtectedRequestHook, RoutesConfig, RouteValidationError } from "./types.js";
 

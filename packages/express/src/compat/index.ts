@@ -5,6 +5,16 @@
  * @module
  */
 export { setSettlementOverrides } from "../index.js";
+export {
+  decodePaymentRequiredHeader,
+  decodePaymentResponseHeader,
+  decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
+  encodePaymentSignatureHeader,
+  safeBase64Decode,
+  safeBase64Encode,
+} from "./codecs.js";
 export { ExpressAdapter } from "./context.js";
 export {
   FacilitatorCapabilityError,
@@ -24,6 +34,7 @@ export {
   paymentMiddlewareFromHTTPServer,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
+export { matchesPattern as networkMatchesPattern } from "./registrations.js";
 export { x402ResourceServer } from "./resource-server.js";
 export { RouteConfigurationError } from "./routes.js";
 export {
