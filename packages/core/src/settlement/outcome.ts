@@ -37,7 +37,7 @@ export interface PendingPayment {
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
   /** The hooks of its route. Default: the seller's, as its route is not known. */
-  readonly hooks?: Pick<Hooks, "tell" | "settled"> | undefined;
+  readonly hooks?: Pick<Hooks, "tell" | "hearsOfSettled" | "settled"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */
