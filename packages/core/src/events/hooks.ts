@@ -415,7 +415,7 @@ export interface WrittenBody {
 const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
 /** Writes a body of the seller's; `undefined` if it is none. May throw what the seller's objects throw. */
-function writeBody(given: unknown): WrittenBody | undefined {
+export function writeBody(given: unknown): WrittenBody | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const { contentType, body }: Partial<SellersBody> = given;
   if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) return undefined;

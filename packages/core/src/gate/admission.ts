@@ -17,6 +17,7 @@ import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
@@ -137,6 +138,7 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
+  readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
@@ -364,7 +366,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
@@ -410,7 +412,9 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, proof);
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
