@@ -320,21 +320,20 @@ export class Hooks {
     return REFUSAL as Verdicts[N];
   }
 
-  /**
-   * Calls `onSettled`; `undefined`: there is none. Resolves when it is done, or its time is over. Never rejects.
-   *
-   * @param context - Made only if there is a hook.
-   */
-  settled(context: () => SettledContext): Promise<void> | undefined {
-    const { onSettled } = this.#hooks;
-    if (onSettled === undefined) return undefined;
+  /** Whether a hook waits for payments that have settled. */
+  get hearsOfSettled(): boolean {
+    return this.#hooks.onSettled !== undefined;
+  }
+
+  /** Calls `onSettled`. Resolves when it is done, or its time is over. Never rejects. */
+  settled(context: () => SettledContext): Promise<void> {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
         this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
         resolve();
       }, hookMs);
-      const run = async () => onSettled(context());
+      const run = async () => this.#hooks.onSettled?.(context());
       run()
         .catch((error) => this.#failed("onSettled", errorName(error)))
         .finally(() => {

@@ -187,9 +187,10 @@ export class Admissions {
     const given = replayed(response, release.headers, { isPaid: release.paid });
     if (!release.paid) return { kind: "respond", response: given };
     const onClosed = (isDelivered: boolean) => {
+      if (!isDelivered) return void admission.undelivered(response);
       admission.done();
-      if (!isDelivered) void admission.undelivered(response);
-      else if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
+      // With an identifier, it may be fetched again.
+      if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
     };
     return { kind: "respond", response: given, onClosed };
   }

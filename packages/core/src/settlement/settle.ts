@@ -80,7 +80,7 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
-  readonly hooks: Pick<Hooks, "tell" | "settled">;
+  readonly hooks: Pick<Hooks, "tell" | "hearsOfSettled" | "settled">;
   readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
   readonly now: () => number;
   /** Takes over a payment whose outcome is unknown. */
@@ -149,9 +149,11 @@ export class Settler {
     }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     // A payment whose outcome the store did not record is settled again, and the hook called then.
-    const told =
-      outcome.kind === "settled" && record === "done" ? this.#tellSettled(payment, outcome, start) : undefined;
-    if (told !== undefined && start.waiting !== undefined) await told;
+    const { hooks = this.#deps.hooks } = payment;
+    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfSettled) {
+      const told = hooks.settled(() => settledContextOf(payment, outcome.receipt, start));
+      if (start.waiting !== undefined) await told;
+    }
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
   }
 
@@ -191,16 +193,6 @@ export class Settler {
     if (start.facilitator !== undefined) return {};
     const facilitator = this.#deps.facilitator.facilitatorOf(identity);
     return facilitator === undefined ? {} : { facilitator };
-  }
-
-  /** Calls `onSettled`; `undefined`: there is no such hook. Never rejects. */
-  #tellSettled(
-    payment: PendingPayment,
-    { receipt }: SettledOutcome,
-    start: SettlementStart,
-  ): Promise<void> | undefined {
-    const { hooks = this.#deps.hooks } = payment;
-    return hooks.settled(() => settledContextOf(payment, receipt, start));
   }
 
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
