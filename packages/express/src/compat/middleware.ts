@@ -7,7 +7,7 @@ import type { PaymentHooks, PaymentsOptions } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readOptions } from "./engine-options.js";
+import { readOptions, usedSchemes } from "./engine-options.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
@@ -108,7 +108,7 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
     ...toNativeHooks(server, { routeOf, warn }),
     ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
-  const read = readOptions(server, routes, issues);
+  const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
   const payments = createPayments({ ...read, ...options, hooks });
   const handler = payments.routes(table);

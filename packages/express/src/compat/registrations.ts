@@ -110,3 +110,8 @@ export function readResourceServer(server: unknown, path: string, issues: Issues
 function isMap(value: unknown): boolean {
   return Object.prototype.toString.call(value) === "[object Map]";
 }
+
+/** Reads a server that is known to be whole. */
+export function registrationsOf(server: object): Registrations {
+  return server as unknown as Registrations;
+}
