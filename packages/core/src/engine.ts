@@ -215,7 +215,7 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
   const admissions = new Admissions({
     ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
     relayExtensionResponses,

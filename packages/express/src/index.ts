@@ -32,6 +32,7 @@ export {
   type Listing,
   type Logger,
   type NetworkName,
+  type OwnResponse,
   type Payment,
   PaymentAbortedError,
   type PaymentAbortReason,
@@ -67,6 +68,8 @@ export {
   type StartTimer,
   type Unmetered,
   usd,
+  type Verified,
+  type VerifyFailure,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
 export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

@@ -115,7 +115,7 @@ export interface HeldResponse {
 /** A payment that has settled. */
 export interface SettledContext extends PaymentContext {
   readonly receipt: SettlementResponse;
-  /** The handler's response; `undefined`: the handler has yet to run, or nobody waits for its response. */
+  /** The handler's response; `undefined`: the handler has yet to run, or its response was not kept. */
   readonly response: HeldResponse | undefined;
 }
 

@@ -154,9 +154,6 @@ interface SettledFacts {
   readonly isPayers?: boolean;
 }
 
-/** A response that was not delivered by then counts as undelivered, and is kept. */
-const MAX_DELIVERY_MS = 60_000;
-
 /** Admits payments. */
 export class Admissions {
   readonly #deps: AdmissionDeps;
@@ -178,23 +175,21 @@ export class Admissions {
   }
 
   /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
-  async respond(admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+  async respond(paid: PaidRequest, admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+    const { deliveries } = this.#deps;
     const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
     admission.handlerEnded();
+    // Whether the client is still there shows when the response is written. Until then the store keeps it.
+    admission.leave();
     const release = await admission.complete(response);
     if (release.kind === "replace") return { kind: "respond", response: release.response };
     const given = replayed(response, release.headers, { isPaid: release.paid });
     if (!release.paid) return { kind: "respond", response: given };
-    let isOver = false;
     const onClosed = (isDelivered: boolean) => {
-      if (isOver) return;
-      isOver = true;
-      stopTimer();
-      if (isDelivered) admission.done();
-      else void admission.undelivered(response);
+      admission.done();
+      if (!isDelivered) void admission.undelivered(response);
+      else if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
     };
-    // An adapter may not tell.
-    const stopTimer = this.#deps.timer(() => onClosed(false), MAX_DELIVERY_MS);
     return { kind: "respond", response: given, onClosed };
   }
 

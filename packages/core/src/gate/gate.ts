@@ -279,7 +279,7 @@ export class Gate {
       if (decision?.kind !== "run") asked?.remove();
     }
     if (own === undefined || decision.kind !== "run" || !decision.admission.isHeld) return decision;
-    return admissions.respond(decision.admission, own);
+    return admissions.respond(paid, decision.admission, own);
   }
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
