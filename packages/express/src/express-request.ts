@@ -9,6 +9,7 @@ import {
   type GateRequest,
   isHost,
   matchesMount,
+  type PaymentHeaderPolicy,
   type Place,
   placeOfRoute,
 } from "@farebox/core/adapter";
@@ -40,7 +41,10 @@ class ExpressRequest implements GateRequest {
   }
 
   get paymentSignature(): string | undefined {
-    return this.#req.get(PAYMENT_SIGNATURE);
+    isOwnRead = true;
+    const value = this.#req.get(PAYMENT_SIGNATURE);
+    isOwnRead = false;
+    return value;
   }
 
   get retryToken(): string | undefined {
@@ -96,15 +100,56 @@ class ExpressRequest implements GateRequest {
   }
 }
 
-/** Removes the payment and its token from a request, so that no handler logs or forwards them. */
-export function removePayment(req: Request): void {
-  for (const name of PAYMENT_HEADERS) if (req.headers[name] !== undefined) removeHeader(req, name);
+/**
+ * Removes the payment and its token from a request, so that no handler logs or forwards them. A handler that looks for the payment
+ * is told where it is: in a finding.
+ */
+export function removePayment(req: Request, policy: PaymentHeaderPolicy): void {
+  const { headers } = req;
+  isOwnRead = true;
+  const hasPayment = headers[PAYMENT_NAME] !== undefined;
+  isOwnRead = false;
+  if (headers[TOKEN_NAME] !== undefined) {
+    delete headers[TOKEN_NAME];
+    removeRawHeader(req, TOKEN_NAME);
+  }
+  if (!hasPayment || policy.keepPaymentHeader) return;
+  // Not enumerable: neither a copy nor JSON of the headers has it.
+  Object.defineProperty(headers, PAYMENT_NAME, removedHeader(policy));
+  removeRawHeader(req, PAYMENT_NAME);
 }
 
-const PAYMENT_HEADERS = [PAYMENT_SIGNATURE.toLowerCase(), PAYMENT_RETRY_TOKEN.toLowerCase()];
+const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
+const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
 
-function removeHeader(req: Request, name: string): void {
-  delete req.headers[name];
+/** Whether this module reads headers right now, and not a handler. */
+let isOwnRead = false;
+
+/** One descriptor for each price: with functions of its own, each request would have a hidden class of its own in V8. */
+const removedHeaders = new WeakMap<PaymentHeaderPolicy, PropertyDescriptor>();
+
+function removedHeader(policy: PaymentHeaderPolicy): PropertyDescriptor {
+  const known = removedHeaders.get(policy);
+  if (known !== undefined) return known;
+  const descriptor: PropertyDescriptor = {
+    configurable: true,
+    enumerable: false,
+    get() {
+      if (!isOwnRead) policy.onRemovedHeaderRead();
+      return undefined;
+    },
+    set: writeHeader,
+  };
+  removedHeaders.set(policy, descriptor);
+  return descriptor;
+}
+
+/** Middleware that sets the header gets an ordinary one. */
+function writeHeader(this: object, value: unknown): void {
+  Object.defineProperty(this, PAYMENT_NAME, { value, configurable: true, enumerable: true, writable: true });
+}
+
+function removeRawHeader(req: Request, name: string): void {
   // Before the raw headers: Node computes this property from them at the first access.
   delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
