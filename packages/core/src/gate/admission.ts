@@ -70,8 +70,10 @@ export interface HeldAdmission extends AdmittedPayment {
   readonly isHeld: true;
   /** The handler responded: settles, if the response is charged. */
   complete(response: HandlerResponse): Promise<Release>;
-  /** The client disconnected before the handler responded, or there is another reason to stop: nothing is charged. */
-  cancel(reason?: CancelReason): Promise<void>;
+  /** The client disconnected before the handler responded: nothing is charged. */
+  cancel(): Promise<void>;
+  /** The seller does not charge: the same payment can be sent again, and its payer is not to blame. In place of `complete`. */
+  release(): Promise<void>;
   /**
    * The handler has ended, perhaps long after `cancel`. Called before `cancel`: it broke off by itself, or does not run. A
    * run that never ends counts as one of the payer's until its payment has expired.
@@ -245,6 +247,11 @@ export class Admissions {
         await deliveries.owe(paid.claim);
         inFlight.end(paid.claim);
       },
+      release: async () => {
+        counted.end();
+        await deliveries.owe(paid.claim);
+        inFlight.end(paid.claim);
+      },
       handlerEnded: () => counted.handlerEnded(),
       undelivered: (response) => deliveries.keep(paid.claim, toStored(response)),
       unreleased: (response) => keepOrOwe(paid, response, this.#deps),
@@ -326,10 +333,19 @@ class VerifiedAdmission implements HeldAdmission {
     return release;
   }
 
-  async cancel(reason: CancelReason = "client_gone"): Promise<void> {
+  async cancel(): Promise<void> {
     this.#counted.abandon();
-    if (reason === "client_gone") this.#run.disconnect();
-    else this.#run.end();
+    this.#run.disconnect();
+    await this.#endCancelled("client_gone");
+  }
+
+  async release(): Promise<void> {
+    this.#counted.end();
+    this.#run.end();
+    await this.#endCancelled("not_chargeable");
+  }
+
+  async #endCancelled(reason: CancelReason): Promise<void> {
     await this.#releaseClaim();
     this.#tellCancelled(reason);
     this.#deps.inFlight.end(this.#paid.claim);

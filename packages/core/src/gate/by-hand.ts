@@ -5,7 +5,7 @@
  *   challenge   gate.challengeAt                                           what the resource costs
  *   verify      gate.decideAt → verified | granted | replay | refused      as for a request
  *   settle      admission.complete → settled | released | refused          as when a handler responds
- *   release     admission.cancel                                           nothing is charged
+ *   release     admission.release, admission.cancel                         nothing is charged
  *
  * @see `docs/guides/by-hand.md`
  * @module
@@ -235,7 +235,7 @@ function toRefusal(response: GateResponse): RefusalByHand {
 
 /** What a response says about the payment: a challenge in its header, any other one in its body. */
 function errorOf({ headers, body }: GateResponse): string {
-  const challenge = valueOf(headers, PAYMENT_REQUIRED);
+  const challenge = headerOf(headers, PAYMENT_REQUIRED);
   const document = challenge === undefined ? undefined : decodePaymentRequired(challenge);
   if (document?.error !== undefined) return document.error;
   const json = parseJson(String(body));
@@ -245,18 +245,18 @@ function errorOf({ headers, body }: GateResponse): string {
 
 /** The body has all of a challenge, unless it is a page or the seller's. The header may be shortened. */
 function documentOf({ headers, body }: GateResponse): PaymentRequired | undefined {
-  const header = valueOf(headers, PAYMENT_REQUIRED);
+  const header = headerOf(headers, PAYMENT_REQUIRED);
   if (header === undefined) return undefined;
   const json = parseJson(String(body));
   return json.ok && isPaymentRequired(json.value) ? json.value : decodePaymentRequired(header);
 }
 
 function receiptOf(headers: GateResponse["headers"]): SettlementResponse | undefined {
-  const value = valueOf(headers, PAYMENT_RESPONSE);
+  const value = headerOf(headers, PAYMENT_RESPONSE);
   return value === undefined ? undefined : decodePaymentResponse(value);
 }
 
-function valueOf(headers: GateResponse["headers"], sought: string): string | undefined {
+function headerOf(headers: GateResponse["headers"], sought: string): string | undefined {
   const value = headers.find(([name]) => name === sought)?.[1];
   return value === undefined ? undefined : String(value);
 }
@@ -334,9 +334,8 @@ class HandPayment implements PaymentByHand {
   async #release(reason: "not_chargeable" | "client_gone"): Promise<void> {
     const admission = this.#admission;
     this.#end();
-    // A run that ends before it is cancelled has ended by itself: its payer is not to blame.
-    if (admission.isHeld && reason === "not_chargeable") admission.handlerEnded();
-    await admission.cancel(reason);
+    if (admission.isHeld && reason === "not_chargeable") return admission.release();
+    await admission.cancel();
     if (admission.isHeld) admission.handlerEnded();
   }
 
