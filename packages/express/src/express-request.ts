@@ -4,6 +4,7 @@
  * @module
  */
 import { isIP } from "node:net";
+import { inspect } from "node:util";
 import {
   type BodyDigest,
   type GateRequest,
@@ -114,9 +115,9 @@ export function removePayment(req: Request, policy: PaymentHeaderPolicy): void {
     removeRawHeader(req, TOKEN_NAME);
   }
   if (!hasPayment || policy.keepPaymentHeader) return;
-  // Not enumerable: neither a copy nor JSON of the headers has it.
-  Object.defineProperty(headers, PAYMENT_NAME, removedHeader(policy));
+  delete headers[PAYMENT_NAME];
   removeRawHeader(req, PAYMENT_NAME);
+  watchReads(headers, policy);
 }
 
 const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
@@ -125,23 +126,39 @@ const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
 /** Whether this module reads headers right now, and not a handler. */
 let isOwnRead = false;
 
-/** One descriptor for each price: with functions of its own, each request would have a hidden class of its own in V8. */
-const removedHeaders = new WeakMap<PaymentHeaderPolicy, PropertyDescriptor>();
+/** What headers inherit from, by price; `undefined`: a read has been told. */
+const watches = new WeakMap<PaymentHeaderPolicy, object | undefined>();
 
-function removedHeader(policy: PaymentHeaderPolicy): PropertyDescriptor {
-  const known = removedHeaders.get(policy);
-  if (known !== undefined) return known;
-  const descriptor: PropertyDescriptor = {
-    configurable: true,
-    enumerable: false,
-    get() {
-      if (!isOwnRead) policy.onRemovedHeaderRead();
-      return undefined;
+/**
+ * Tells the first read of a removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
+ * requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
+ */
+function watchReads(headers: object, policy: PaymentHeaderPolicy): void {
+  if (!watches.has(policy)) watches.set(policy, createWatch(policy));
+  const watch = watches.get(policy);
+  if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
+}
+
+/** Like `Object.prototype`, and without a prototype as that is: otherwise axios would not know the headers for a plain object. */
+function createWatch(policy: PaymentHeaderPolicy): object {
+  return Object.create(null, {
+    ...Object.getOwnPropertyDescriptors(Object.prototype),
+    [PAYMENT_NAME]: {
+      configurable: true,
+      get() {
+        if (isOwnRead) return;
+        watches.set(policy, undefined);
+        policy.onRemovedHeaderRead();
+      },
+      set: writeHeader,
     },
-    set: writeHeader,
-  };
-  removedHeaders.set(policy, descriptor);
-  return descriptor;
+    // `console.log` would show the prototype.
+    [inspect.custom]: { configurable: true, value: copyHeaders },
+  });
+}
+
+function copyHeaders(this: object): object {
+  return { ...this };
 }
 
 /** Middleware that sets the header gets an ordinary one. */
