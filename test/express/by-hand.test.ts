@@ -267,21 +267,22 @@ test('by hand with settle: "before", the money has moved when the payment is ver
 });
 
 test("hooks and price functions see the request that is sold to by hand", async () => {
-  const seen: unknown[] = [];
+  const [seen, asked]: [unknown[], unknown[]] = [[], []];
   const { sale, sign } = open(
     {
       accepts: {
         network: NETWORK,
         payTo: PAY_TO,
-        price: ({ method, path, search, pathParams, body }) => {
-          seen.push([method, path, search, pathParams["city"], body]);
+        price: ({ method, path, search, pathParams, body, header }) => {
+          seen.push([method, path, search, pathParams["city"], body, header("x-key"), header("constructor")]);
           return "$0.02";
         },
       },
     },
     {
       hooks: {
-        onRequest: ({ header, url }) => {
+        onRequest: ({ header, headers, native, payment, url }) => {
+          asked.push([headers, (native as Request | undefined)?.method, payment?.accepted.amount]);
           if (header("x-key") === "good") return { grant: true };
           return url.startsWith("https://api.example.com/") ? undefined : { deny: "Not here" };
         },
@@ -294,7 +295,8 @@ test("hooks and price functions see the request that is sold to by hand", async 
   };
   const signed = await sign(sale, about);
   expect(verifiedIn(await sale.verify(signed, about)).requirements.amount).toBe("20000");
-  expect(seen[0]).toEqual(["POST", "/weather", "?units=metric", "Paris", { days: 2 }]);
+  expect(seen[0]).toEqual(["POST", "/weather", "?units=metric", "Paris", { days: 2 }, "other", undefined]);
+  expect(asked[0]).toEqual([{ "x-key": "other" }, "POST", "20000"]);
   const granted = await sale.verify(undefined, { request: { ...about.request, headers: { "X-Key": "good" } } });
   expect(granted).toEqual({ kind: "granted" });
   const denied = await sale.verify(signed, { resource: "https://other.example.com/" });
@@ -322,7 +324,7 @@ test("nothing that a client sends makes a sale by hand reject", async () => {
     { resource: "not a url" },
     { resource: "https://%/" },
     { request: { method: "\n", url: "//", headers: { host: "a b", "user-agent": "\u0000" }, body: deep } },
-    { request: { url: "\\\\x", headers: { get: "text" } } },
+    { request: { url: "\\\\x", headers: { get: "text", constructor: "a" } } },
   ];
   for (const payment of payments) {
     expect((await sale.verify(payment)).kind).toBe("refused");

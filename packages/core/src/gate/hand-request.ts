@@ -14,7 +14,7 @@ import type { GateResponse } from "./responses.js";
 /** Headers of a request: of Node, Express and most frameworks, or the `Headers` of the Fetch API. */
 export type HeadersByHand =
   | { readonly [name: string]: string | readonly string[] | undefined }
-  | { get(name: string): string | null | undefined };
+  | Iterable<readonly [name: string, value: string]>;
 
 /** A request, as hooks and price functions see it. Requests of Node, Express and the Fetch API have this form. */
 export interface RequestByHand {
@@ -76,9 +76,10 @@ export class HandRequest implements GateRequest {
   readonly payment: unknown;
   readonly client: string | undefined;
   readonly body: unknown;
-  readonly #request: RequestByHand;
+  /** The seller's own object, for functions of the seller's. */
+  readonly native: RequestByHand | undefined;
   readonly #url: URL | undefined;
-  #headers: ReadonlyMap<string, string> | undefined;
+  #headers: Readonly<Record<string, string>> | undefined;
 
   /**
    * @param payment - The header's text, or the payment itself: anything that a client can send.
@@ -87,12 +88,13 @@ export class HandRequest implements GateRequest {
   constructor(
     payment: unknown,
     resource: string | undefined,
-    { request = {}, client, ...options }: OptionsByHand & { readonly error?: string | undefined },
+    { request: native, client, ...options }: OptionsByHand & { readonly error?: string | undefined },
   ) {
+    const request = native ?? {};
     const named = options.resource ?? resource;
     // A URL in a call may come from a client. The part that can be used decides.
     const url = parseUrl(named ?? originalUrlOf(request));
-    this.#request = request;
+    this.native = native;
     this.#url = url;
     this.method = typeof request.method === "string" ? request.method : "GET";
     this.path = url === undefined ? "/" : pathOf(url);
@@ -128,11 +130,13 @@ export class HandRequest implements GateRequest {
     return isHost(host) ? `http://${host}` : undefined;
   }
 
+  get headers(): Readonly<Record<string, string>> {
+    this.#headers ??= readHeaders(this.native?.headers);
+    return this.#headers;
+  }
+
   header(name: string): string | undefined {
-    const { headers } = this.#request;
-    if (typeof headers?.get === "function") return headers.get(name) ?? undefined;
-    this.#headers ??= readHeaders(headers);
-    return this.#headers.get(name.toLowerCase());
+    return this.headers[name.toLowerCase()];
   }
 
   /** The payment is bound to the path of a resource, and not to its host. A resource without a path is bound as a whole. */
@@ -177,11 +181,12 @@ function isStream(body: unknown): boolean {
   );
 }
 
-function readHeaders(headers: object | undefined): ReadonlyMap<string, string> {
-  const entries: [string, unknown][] = Object.entries(headers ?? {});
-  return new Map(
-    entries.flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), textOf(value)] as const])),
-  );
+function readHeaders(headers: HeadersByHand | undefined = {}): Readonly<Record<string, string>> {
+  const entries: Iterable<readonly [string, unknown]> =
+    Symbol.iterator in headers ? (headers as Iterable<[string, unknown]>) : Object.entries(headers);
+  const read: Record<string, string> = Object.create(null);
+  for (const [name, value] of entries) if (value !== undefined) read[name.toLowerCase()] = textOf(value);
+  return Object.freeze(read);
 }
 
 function textOf(value: unknown): string {
