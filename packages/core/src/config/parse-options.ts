@@ -36,6 +36,8 @@ export interface Settings {
   /** For routes without their own service info. */
   readonly service: ServiceInfo;
   readonly relayExtensionResponses: boolean;
+  /** For routes that do not say. */
+  readonly keepPaymentHeader: boolean;
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
   readonly publicUrls: PublicUrlSettings;
@@ -81,6 +83,7 @@ const KEYS = Object.keys({
   tags: true,
   iconUrl: true,
   relayExtensionResponses: true,
+  keepPaymentHeader: true,
   publicUrl: true,
   allowedHosts: true,
   includeQuery: true,
@@ -140,6 +143,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
     service: parseServiceInfo(options, "options", issues),
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
+    keepPaymentHeader: parseFlag(options, "keepPaymentHeader", issues),
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
     publicUrls: {
@@ -174,7 +178,13 @@ function noFacilitator(): FacilitatorEntry {
 }
 
 /** The defaults of flags. */
-const FLAGS = { includeQuery: false, strict: false, verifySignatures: false, relayExtensionResponses: true } as const;
+const FLAGS = {
+  includeQuery: false,
+  strict: false,
+  verifySignatures: false,
+  relayExtensionResponses: true,
+  keepPaymentHeader: false,
+} as const;
 
 function parseFlag(options: Partial<PaymentsOptions>, key: keyof typeof FLAGS, issues: Issues): boolean {
   const { [key]: flag = FLAGS[key] } = options;

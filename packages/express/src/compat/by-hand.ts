@@ -153,7 +153,14 @@ const UNNAMED = "https://by-hand.invalid/";
 /** The terms as a route. What a facilitator adds to an offer, it adds again. */
 function routeFor(requirements: PaymentRequirements, { extensions }: CallContext): RouteConfig {
   const { scheme, network, payTo, asset, amount, maxTimeoutSeconds } = requirements;
-  const { name, version, feePayer: _payer, facilitatorAddress: _facilitator, quote: _quote, ...extra } = requirements.extra;
+  const {
+    name,
+    version,
+    feePayer: _payer,
+    facilitatorAddress: _facilitator,
+    quote: _quote,
+    ...extra
+  } = requirements.extra;
   const domain = typeof name === "string" && typeof version === "string" ? { name, version } : {};
   const price = { asset, amount, extra: domain };
   return {

@@ -45,7 +45,10 @@ export function registeredSchemes({ registeredServerSchemes }: Registrations): r
   const all = [...registeredServerSchemes].flatMap(([network, schemes]) =>
     [...schemes.values()].map((scheme) => ({ scheme, network: network as Network })),
   );
-  return [...all.filter(({ network }) => !network.includes("*")), ...all.filter(({ network }) => network.includes("*"))];
+  return [
+    ...all.filter(({ network }) => !network.includes("*")),
+    ...all.filter(({ network }) => network.includes("*")),
+  ];
 }
 
 /** The schemes of all payment options, each once per network. */

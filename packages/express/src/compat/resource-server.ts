@@ -4,8 +4,8 @@
  * @module
  */
 import { ConfigError } from "@farebox/core";
-import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
 import { SalesByHand } from "./by-hand.js";
+import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
 import { findScheme, matchesPattern, registrationsOf } from "./registrations.js";
 import type {
   AfterSettleHook,
@@ -13,10 +13,10 @@ import type {
   BeforeSettleHook,
   BeforeVerifyHook,
   FacilitatorClient,
+  HTTPTransportContext,
   Network,
   OnSettleFailureHook,
   OnVerifiedPaymentCanceledHook,
-  HTTPTransportContext,
   OnVerifyFailureHook,
   PaymentPayload,
   PaymentRequired,
@@ -175,7 +175,13 @@ export class x402ResourceServer {
     const response: PaymentRequired = { x402Version: 2, ...said, resource: resourceInfo, accepts };
     for (const [key, declaration] of Object.entries(extensions ?? {})) {
       const enrich = this.registeredExtensions.get(key)?.enrichPaymentRequiredResponse;
-      const context = { requirements: accepts, resourceInfo, ...said, paymentRequiredResponse: response, transportContext };
+      const context = {
+        requirements: accepts,
+        resourceInfo,
+        ...said,
+        paymentRequiredResponse: response,
+        transportContext,
+      };
       const data = (await enrich?.(declaration, context)) ?? declaration;
       response.extensions = { ...response.extensions, [key]: data };
     }
@@ -222,7 +228,9 @@ export class x402ResourceServer {
   }
 
   #byHand(): SalesByHand {
-    this.#sales ??= new SalesByHand(registrationsOf(this), (network, scheme) => this.getRegisteredScheme(network, scheme));
+    this.#sales ??= new SalesByHand(registrationsOf(this), (network, scheme) =>
+      this.getRegisteredScheme(network, scheme),
+    );
     return this.#sales;
   }
 
