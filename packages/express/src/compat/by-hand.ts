@@ -7,7 +7,7 @@
 import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { createPayments, type Payments } from "../index.js";
-import { readOptions, registeredSchemes } from "./engine-options.js";
+import { type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
 import { FacilitatorResponseError } from "./facilitator-client.js";
 import { toNativeHooks } from "./hooks.js";
 import { createWarner } from "./notices.js";
@@ -133,8 +133,9 @@ export class SalesByHand {
     const issues = createIssues();
     const options = readOptions(this.#server, registeredSchemes(this.#server), issues);
     issues.throwIfAny();
-    const hooks = toNativeHooks(this.#server, { routeOf: () => undefined, warn: createWarner(undefined) });
-    this.#payments = createPayments({ ...options, hooks });
+    const more: EngineOptions = this.#server.options ?? {};
+    const hooks = toNativeHooks(this.#server, { routeOf: () => undefined, warn: createWarner(more.logger) });
+    this.#payments = createPayments({ ...options, ...more, hooks });
     return this.#payments;
   }
 }

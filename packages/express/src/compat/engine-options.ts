@@ -13,6 +13,9 @@ import { entriesOf, optionsOf } from "./routes.js";
 import { isStock, moneyParsersOf } from "./schemes.js";
 import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";
 
+/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
+export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
+
 type ReadOptions = Pick<PaymentsOptions, "facilitator" | "schemes" | "priceParsers" | "deadlines">;
 
 /**

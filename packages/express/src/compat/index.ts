@@ -16,6 +16,7 @@ export {
   safeBase64Encode,
 } from "./codecs.js";
 export { ExpressAdapter } from "./context.js";
+export type { EngineOptions } from "./engine-options.js";
 export {
   FacilitatorCapabilityError,
   FacilitatorResponseError,
@@ -27,7 +28,6 @@ export {
 } from "./facilitator-client.js";
 export { x402HTTPResourceServer } from "./http-resource-server.js";
 export {
-  type EngineOptions,
   type PaymentMiddleware,
   paymentMiddleware,
   paymentMiddlewareFromConfig,

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { PaymentHooks, PaymentsOptions } from "@farebox/core";
+import type { PaymentHooks } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readOptions, usedSchemes } from "./engine-options.js";
+import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
@@ -26,9 +26,6 @@ import type {
 
 /** A middleware of Express. */
 export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction) => Promise<void>;
-
-/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
-export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
 
 /**
  * Prices the routes of a table, as `paymentMiddleware` of `@x402/express` does.
@@ -93,7 +90,8 @@ interface MiddlewareOptions {
 
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
   const { server, routes, protectedRequestHooks, paywallProvider } = plan;
-  const { paywallConfig, paywall = paywallProvider, options = {} } = more;
+  const { paywallConfig, paywall = paywallProvider } = more;
+  const options = { ...server.options, ...more.options };
   const { logger } = options;
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {

@@ -5,8 +5,9 @@
  */
 import { ConfigError } from "@farebox/core";
 import { SalesByHand } from "./by-hand.js";
+import type { EngineOptions } from "./engine-options.js";
 import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
-import { findScheme, matchesPattern, registrationsOf } from "./registrations.js";
+import { engineOptions, findScheme, matchesPattern, registrationsOf } from "./registrations.js";
 import type {
   AfterSettleHook,
   AfterVerifyHook,
@@ -49,11 +50,15 @@ export class x402ResourceServer {
   #supported: readonly SupportedResponse[] = [];
   #sales: SalesByHand | undefined;
 
-  /** @throws ConfigError when there is no facilitator: none is asked that the seller did not name. */
-  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[]) {
+  /**
+   * @param options - More options of `createPayments`, such as a store, for every middleware of this server.
+   * @throws ConfigError when there is no facilitator: none is asked that the seller did not name.
+   */
+  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[], options: EngineOptions = {}) {
     const clients = facilitatorClients === undefined ? [] : [facilitatorClients].flat();
     if (clients.length === 0) throw new ConfigError([NO_FACILITATOR]);
     this.facilitatorClients = clients;
+    engineOptions.set(this, options);
   }
 
   /** Registers a scheme for a network or a pattern such as `eip155:*`. A later one of the same name and network replaces it. */
