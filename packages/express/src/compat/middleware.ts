@@ -7,6 +7,7 @@ import type { PaymentHooks } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
+import { findDifferences } from "./differences.js";
 import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
@@ -110,6 +111,6 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   issues.throwIfAny();
   const payments = createPayments({ ...read, ...options, hooks });
   const handler = payments.routes(table);
-  tell(notices, logger);
+  tell([...findDifferences(plan), ...notices], logger);
   return handler as PaymentMiddleware;
 }
