@@ -18,6 +18,7 @@ import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
@@ -150,6 +151,7 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
+  readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
@@ -199,9 +201,10 @@ export class Admissions {
     const given = replayed(response, release.headers, { isPaid: release.paid });
     if (!release.paid) return { kind: "respond", response: given };
     const onClosed = (isDelivered: boolean) => {
+      if (!isDelivered) return void admission.undelivered(response);
       admission.done();
-      if (!isDelivered) void admission.undelivered(response);
-      else if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
+      // With an identifier, it may be fetched again.
+      if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
     };
     return { kind: "respond", response: given, onClosed };
   }
@@ -400,7 +403,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
@@ -446,7 +449,9 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, proof);
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
