@@ -109,7 +109,8 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   };
   const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
-  const payments = createPayments({ ...read, ...options, hooks });
+  // Handlers of the reference find it where clients have put it.
+  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, hooks });
   const handler = payments.routes(table);
   tell([...findDifferences(plan), ...notices], logger);
   return handler as PaymentMiddleware;
