@@ -14,16 +14,13 @@ import type { SettlementFailure, StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
-import { challengePage, type GateResponse, withBody } from "./responses.js";
+import { type AwaitedResponse, challengePage, type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */
 export interface OwnBodiesDeps {
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
-
-/** A response that may have to be waited for. */
-type AwaitedResponse = GateResponse | Promise<GateResponse>;
 
 /** Which body is the seller's. */
 type What = "unpaidBody" | "settlementFailedBody" | "page";
