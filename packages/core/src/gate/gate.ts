@@ -26,7 +26,6 @@ import {
 } from "../events/findings.js";
 import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
-import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
@@ -41,6 +40,7 @@ import {
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";

@@ -9,10 +9,10 @@
  */
 import { type SellersBody, writeBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
-import { SellersRequest } from "../events/priced-request.js";
 import type { SettlementFailure, StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
+import { SellersRequest } from "../route/priced-request.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
 import { type AwaitedResponse, challengePage, type GateResponse, withBody } from "./responses.js";
 

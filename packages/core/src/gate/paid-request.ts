@@ -7,7 +7,6 @@
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { Hooks } from "../events/hooks.js";
-import { SellersRequest } from "../events/priced-request.js";
 import type { CompiledDeclaration } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
@@ -18,6 +17,7 @@ import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionDeclaration, Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
+import { SellersRequest } from "../route/priced-request.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";

@@ -8,12 +8,12 @@
  */
 import type { SettledContext } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
-import { freeze } from "../events/priced-request.js";
 import type { ChallengeContext, CompiledDeclaration } from "../extension.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionDeclaration, Extensions, SettlementResponse } from "../protocol/documents.js";
 import { encodePaymentResponse } from "../protocol/headers.js";
 import { copyJsonObject, isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
+import { freeze } from "../route/priced-request.js";
 
 /** What asking extensions needs. */
 export interface RouteExtensionsDeps {

@@ -11,12 +11,12 @@ import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
 import type { Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
-import { freeze, type SeenRequest, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, PaymentPayload, SettlementResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { freeze, type SeenRequest, SellersRequest } from "../route/priced-request.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 import { type ConfirmationsDeps, isConfirmed } from "./confirmations.js";
@@ -37,7 +37,7 @@ export interface PendingPayment {
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
   /** The hooks of its route. Default: the seller's, as its route is not known. */
-  readonly hooks?: Pick<Hooks, "tell" | "settled"> | undefined;
+  readonly hooks?: Pick<Hooks, "tell" | "hearsOfSettled" | "settled"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */

@@ -100,7 +100,7 @@ export class Settler {
 
   /** Settles a payment. Rejects only if the store fails before the facilitator was told. */
   async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
-    const { store, facilitator: pool, inFlight, listings, leases, hooks, now } = this.#deps;
+    const { store, facilitator: pool, inFlight, listings, leases, now } = this.#deps;
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
@@ -149,8 +149,9 @@ export class Settler {
     }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     // A payment whose outcome the store did not record is settled again, and the hook called then.
-    if (outcome.kind === "settled" && record === "done" && (payment.hooks ?? hooks).hearsOfSettled) {
-      const told = this.#tellSettled(payment, outcome, start);
+    const { hooks = this.#deps.hooks } = payment;
+    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfSettled) {
+      const told = hooks.settled(() => settledContextOf(payment, outcome.receipt, start));
       if (start.waiting !== undefined) await told;
     }
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
@@ -192,12 +193,6 @@ export class Settler {
     if (start.facilitator !== undefined) return {};
     const facilitator = this.#deps.facilitator.facilitatorOf(identity);
     return facilitator === undefined ? {} : { facilitator };
-  }
-
-  /** Calls `onSettled`. Never rejects. */
-  #tellSettled(payment: PendingPayment, { receipt }: SettledOutcome, start: SettlementStart): Promise<void> {
-    const { hooks = this.#deps.hooks } = payment;
-    return hooks.settled(() => settledContextOf(payment, receipt, start));
   }
 
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
