@@ -3,11 +3,12 @@
  *
  * @module
  */
-import type { PaymentHooks, PaymentsOptions } from "@farebox/core";
+import type { PaymentHooks } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readOptions } from "./engine-options.js";
+import { findDifferences } from "./differences.js";
+import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
 import { hostExtensions } from "./extensions/host.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
@@ -27,9 +28,6 @@ import type {
 
 /** A middleware of Express. */
 export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction) => Promise<void>;
-
-/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
-export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
 
 /**
  * Prices the routes of a table, as `paymentMiddleware` of `@x402/express` does.
@@ -94,7 +92,8 @@ interface MiddlewareOptions {
 
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
   const { server, routes, protectedRequestHooks, paywallProvider } = plan;
-  const { paywallConfig, paywall = paywallProvider, options = {} } = more;
+  const { paywallConfig, paywall = paywallProvider } = more;
+  const options = { ...server.options, ...more.options };
   const { logger } = options;
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
@@ -109,12 +108,13 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
     ...toNativeHooks(server, { routeOf, warn }),
     ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
-  const read = readOptions(server, routes, issues);
-  issues.throwIfAny();
   const registered = hostExtensions(server.registeredExtensions.values(), { routeOf, warn });
   const extensions = [...(options.extensions ?? []), ...registered];
-  const payments = createPayments({ ...read, ...options, extensions, hooks });
+  const read = readOptions(server, usedSchemes(server, routes), issues);
+  issues.throwIfAny();
+  // Handlers of the reference find it where clients have put it.
+  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, extensions, hooks });
   const handler = payments.routes(table);
-  tell(notices, logger);
+  tell([...findDifferences(plan), ...notices], logger);
   return handler as PaymentMiddleware;
 }

@@ -36,6 +36,8 @@ export interface Registrations extends RegisteredHooks {
   readonly facilitatorClients: readonly FacilitatorClient[];
   readonly registeredServerSchemes: RegisteredSchemes;
   readonly registeredExtensions: ReadonlyMap<string, ResourceServerExtension>;
+  /** More options of the engine; `undefined` for a server of the reference's class. */
+  readonly options: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The exact network first, then patterns in the order of their registration; only the first that matches is looked into. */
@@ -60,6 +62,9 @@ export function matchesPattern(pattern: string, network: string): boolean {
   const after = pattern.slice(star + 1);
   return network.length >= before.length + after.length && network.startsWith(before) && network.endsWith(after);
 }
+
+/** The options that our servers were made with. */
+export const engineOptions: WeakMap<object, Readonly<Record<string, unknown>>> = new WeakMap();
 
 const LISTS = Object.keys({
   beforeVerifyHooks: true,
@@ -103,10 +108,15 @@ export function readResourceServer(server: unknown, path: string, issues: Issues
   if (!isMap(registeredServerSchemes)) missing("registeredServerSchemes");
   if (!isMap(registeredExtensions)) missing("registeredExtensions");
   const read = { ...lists, facilitatorClients, registeredServerSchemes, registeredExtensions };
-  return isWhole ? (read as unknown as Registrations) : undefined;
+  return isWhole ? ({ ...read, options: engineOptions.get(server) } as unknown as Registrations) : undefined;
 }
 
 /** Also one of another realm. */
 function isMap(value: unknown): boolean {
   return Object.prototype.toString.call(value) === "[object Map]";
+}
+
+/** Reads a server that is known to be whole. */
+export function registrationsOf(server: object): Registrations {
+  return { ...(server as Registrations), options: engineOptions.get(server) };
 }

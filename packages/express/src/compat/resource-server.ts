@@ -3,23 +3,35 @@
  *
  * @module
  */
-import { ConfigError } from "@farebox/core";
+import { ConfigError, type Extension } from "@farebox/core";
+import { SalesByHand } from "./by-hand.js";
+import type { EngineOptions } from "./engine-options.js";
 import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
-import { findScheme, matchesPattern } from "./registrations.js";
+import { engineOptions, findScheme, matchesPattern, registrationsOf } from "./registrations.js";
 import type {
   AfterSettleHook,
   AfterVerifyHook,
   BeforeSettleHook,
   BeforeVerifyHook,
   FacilitatorClient,
+  HTTPTransportContext,
   Network,
   OnSettleFailureHook,
   OnVerifiedPaymentCanceledHook,
   OnVerifyFailureHook,
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  Price,
+  ResourceConfig,
+  ResourceInfo,
   ResourceServerExtension,
   SchemeNetworkServer,
+  SettlementOverrides,
+  SettleResponse,
   SupportedKind,
   SupportedResponse,
+  VerifyResponse,
 } from "./types.js";
 
 /** Registers facilitators, schemes, extensions and hooks. */
@@ -36,12 +48,17 @@ export class x402ResourceServer {
   protected readonly onSettleFailureHooks: OnSettleFailureHook[] = [];
   protected readonly onVerifiedPaymentCanceledHooks: OnVerifiedPaymentCanceledHook[] = [];
   #supported: readonly SupportedResponse[] = [];
+  #sales: SalesByHand | undefined;
 
-  /** @throws ConfigError when there is no facilitator: none is asked that the seller did not name. */
-  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[]) {
+  /**
+   * @param options - More options of `createPayments`, such as a store, for every middleware of this server.
+   * @throws ConfigError when there is no facilitator: none is asked that the seller did not name.
+   */
+  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[], options: EngineOptions = {}) {
     const clients = facilitatorClients === undefined ? [] : [facilitatorClients].flat();
     if (clients.length === 0) throw new ConfigError([NO_FACILITATOR]);
     this.facilitatorClients = clients;
+    engineOptions.set(this, options);
   }
 
   /** Registers a scheme for a network or a pattern such as `eip155:*`. A later one of the same name and network replaces it. */
@@ -51,8 +68,9 @@ export class x402ResourceServer {
     return this;
   }
 
-  registerExtension(extension: ResourceServerExtension): this {
-    this.registeredExtensions.set(extension.key, extension);
+  /** Registers an extension, in the reference's shape or in the engine's. A later one of the same key replaces it. */
+  registerExtension(extension: ResourceServerExtension | Extension): this {
+    this.registeredExtensions.set(extension.key, extension as ResourceServerExtension);
     return this;
   }
 
@@ -130,6 +148,98 @@ export class x402ResourceServer {
     if (problems.length > 0) throw new FacilitatorCapabilityError(problems);
   }
 
+  /** Builds the requirements of one offer. */
+  async buildPaymentRequirements(config: ResourceConfig): Promise<PaymentRequirements[]> {
+    return this.#byHand().build(config);
+  }
+
+  /** Builds the requirements of several offers. Functions among their prices and recipients get the context. */
+  async buildPaymentRequirementsFromOptions<C>(
+    options: readonly OptionFor<C>[],
+    context: C,
+  ): Promise<PaymentRequirements[]> {
+    const built = options.map(async ({ price, payTo, ...terms }) =>
+      this.buildPaymentRequirements({
+        ...terms,
+        price: typeof price === "function" ? await price(context) : price,
+        payTo: typeof payTo === "function" ? await payTo(context) : payTo,
+      }),
+    );
+    return (await Promise.all(built)).flat();
+  }
+
+  /** Writes a challenge. Extensions that the seller registered add to it what they declare. */
+  async createPaymentRequiredResponse(
+    requirements: PaymentRequirements[],
+    resourceInfo: ResourceInfo,
+    error?: string,
+    extensions?: Record<string, unknown>,
+    transportContext?: unknown,
+  ): Promise<PaymentRequired> {
+    const accepts = structuredClone(requirements);
+    const said = error === undefined ? {} : { error };
+    const response: PaymentRequired = { x402Version: 2, ...said, resource: resourceInfo, accepts };
+    for (const [key, declaration] of Object.entries(extensions ?? {})) {
+      const enrich = this.registeredExtensions.get(key)?.enrichPaymentRequiredResponse;
+      const context = {
+        requirements: accepts,
+        resourceInfo,
+        ...said,
+        paymentRequiredResponse: response,
+        transportContext,
+      };
+      const data = (await enrich?.(declaration, context)) ?? declaration;
+      response.extensions = { ...response.extensions, [key]: data };
+    }
+    return response;
+  }
+
+  /**
+   * Verifies a payment through the engine, and claims it: it is valid once, until it is settled or expires. Hooks are asked.
+   *
+   * @throws FacilitatorResponseError when no facilitator could be asked
+   */
+  async verifyPayment(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+    declaredExtensions?: Record<string, unknown>,
+    transportContext?: unknown,
+  ): Promise<VerifyResponse> {
+    const transport = transportContext as HTTPTransportContext | undefined;
+    return this.#byHand().verify(paymentPayload, requirements, { extensions: declaredExtensions, transport });
+  }
+
+  /**
+   * Settles a payment through the engine, once. While the outcome is unknown, it resolves to a failure of the reason
+   * `settlement_pending`: the money may have moved, and the same payment can be settled again.
+   */
+  async settlePayment(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+    declaredExtensions?: Record<string, unknown>,
+    transportContext?: unknown,
+    settlementOverrides?: SettlementOverrides,
+  ): Promise<SettleResponse> {
+    const transport = transportContext as HTTPTransportContext | undefined;
+    const context = { extensions: declaredExtensions, transport, overrides: settlementOverrides };
+    return this.#byHand().settle(paymentPayload, requirements, context);
+  }
+
+  /** Finds the requirements that a client accepted. */
+  findMatchingRequirements(
+    availableRequirements: PaymentRequirements[],
+    { accepted }: PaymentPayload,
+  ): PaymentRequirements | undefined {
+    return availableRequirements.find((offer) => FIELDS.every((field) => offer[field] === accepted?.[field]));
+  }
+
+  #byHand(): SalesByHand {
+    this.#sales ??= new SalesByHand(registrationsOf(this), (network, scheme) =>
+      this.getRegisteredScheme(network, scheme),
+    );
+    return this.#sales;
+  }
+
   /** What a facilitator supports, as `initialize` has read it. The earlier facilitator wins. */
   getSupportedKind(x402Version: number, network: Network, scheme: string): SupportedKind | undefined {
     return this.#findKind(x402Version, network, scheme)?.kind;
@@ -165,6 +275,14 @@ export class x402ResourceServer {
     );
   }
 }
+
+/** A payment option, for {@link x402ResourceServer.buildPaymentRequirementsFromOptions}. */
+export interface OptionFor<C> extends Omit<ResourceConfig, "price" | "payTo"> {
+  price: Price | ((context: C) => Price | Promise<Price>);
+  payTo: string | ((context: C) => string | Promise<string>);
+}
+
+const FIELDS = ["scheme", "network", "asset", "amount", "payTo", "maxTimeoutSeconds"] as const;
 
 const NO_FACILITATOR = {
   path: "x402ResourceServer.facilitatorClients",

@@ -114,12 +114,13 @@ export function translateRoutes(routes: RoutesConfig, context: RoutesContext): T
   return { table, originals, notices };
 }
 
-/** `get  /weather` is `GET /weather`, and `*` is every path. */
+/** `get  /weather` is `GET /weather`, `*` is every path, and `ALL /weather` every method. */
 export function toNativeKey(key: string): string {
   const words = key.trim().split(/\s+/);
-  const [verb, path = ""] = words.length > 1 ? words : ["*", words[0]];
+  const [verb = "*", path = ""] = words.length > 1 ? words : ["*", words[0]];
+  const method = verb.toUpperCase();
   const nativePath = path === "*" ? "/*" : path;
-  return verb === "*" ? nativePath : `${verb?.toUpperCase()} ${nativePath}`;
+  return method === "*" || method === "ALL" ? nativePath : `${method} ${nativePath}`;
 }
 
 /** Facilitators refuse payments for a resource with a longer description. */
@@ -154,7 +155,7 @@ function translateBodies(
   { paywall, paywallConfig }: RoutesContext,
 ): Readonly<Record<string, unknown>> {
   const write =
-    paywall &&
+    paywall !== undefined &&
     !isOwnPaywall(paywall) &&
     (({ challenge, url }: { readonly challenge: unknown; readonly url: string }) =>
       paywall.generateHtml(structuredClone(challenge) as PaymentRequired, { currentUrl: url, ...paywallConfig }));
