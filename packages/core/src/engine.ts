@@ -5,24 +5,34 @@
  */
 import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
-import { parseCharge, parseRoutes } from "./config/parse-routes.js";
+import { parseByHand, parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
+import { combineHooks, type ExtensionHooks } from "./events/combined-hooks.js";
 import {
   createPaymentEvents,
   isPaymentEventType,
   type PaymentEventType,
   type PaymentListener,
 } from "./events/events.js";
-import { createFindings, memoryStoreFinding } from "./events/findings.js";
+import { createFindings, type Findings, memoryStoreFinding } from "./events/findings.js";
 import { Hooks } from "./events/hooks.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
+import {
+  createSaleByHand,
+  type PaymentByHand,
+  type RouteByHand,
+  RoutesByTerms,
+  type SaleByHand,
+  VerifiedByHand,
+} from "./gate/by-hand.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { OwnBodies } from "./gate/own-bodies.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
@@ -31,9 +41,9 @@ import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
-import type { ChargedAs, PricedRoute } from "./pricing/priced-route.js";
+import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
-import type { Extensions } from "./protocol/documents.js";
+import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
 import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
@@ -42,6 +52,7 @@ import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
+import type { Scheme } from "./scheme/scheme.js";
 import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { OpenStore } from "./settlement/open-store.js";
@@ -75,7 +86,7 @@ export interface TableGate {
 }
 
 /** The gate of one route that the framework matches by itself. */
-export interface RouteGate {
+export interface RouteGate extends PaymentHeaderPolicy {
   /** Decides a request. Never throws or rejects. @param locate - Says where the request is. Called only if it is needed. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
   /** The response to a request that has paid another price. */
@@ -92,6 +103,8 @@ export interface PaymentsEngine {
   readonly holdBytes: number;
   /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
   readonly extensions: readonly string[];
+  /** The seller's schemes, then those of the adapter. */
+  readonly schemes: readonly Scheme[];
   /**
    * Creates the gate of a route table.
    *
@@ -105,6 +118,26 @@ export interface PaymentsEngine {
    * @throws ConfigError with every issue at once.
    */
   charge(route: RouteConfig, as?: ChargedAs): RouteGate;
+  /**
+   * Sells a resource by hand, for servers that respond with 402, verify and settle by themselves.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  byHand(route: RouteByHand): SaleByHand;
+  /**
+   * As {@link PaymentsEngine.byHand}, for terms that are only known at a request. Equal terms share what was compiled for them.
+   * They are in no report.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  byHandFor(route: RouteByHand): SaleByHand;
+  /**
+   * Finds a payment again that is verified by hand in this process, and neither settled nor released.
+   *
+   * @param payment - As the client sent it.
+   * @param terms - The terms that it accepted.
+   */
+  findByHand(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined;
   /** Says what is priced. With a view of the app's router, it also says where, and what looks wrong there. */
   report(view?: RouterView): PaymentsReport;
   /** Describes every route that clients may find. */
@@ -178,6 +211,9 @@ export function createPaymentsGate(
   return { engine, gate: addTable(table) };
 }
 
+/** Findings about the terms of one request: there would be no end of them. */
+const UNTOLD: Pick<Findings, "add" | "tell"> = { add() {}, tell() {} };
+
 type Parts = ReturnType<typeof createParts>;
 
 /** Builds every part from settings. Nothing starts yet: settings with issues leave nothing behind. */
@@ -185,7 +221,12 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooksDeps = { events, logger, timer, hookMs: settings.deadlines.hookMs };
+  const hooks = new Hooks(settings.hooks, hooksDeps);
+  const hooksFor = (route: string, ofExtensions: readonly ExtensionHooks[]) =>
+    ofExtensions.length === 0
+      ? hooks
+      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), hooksDeps);
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -206,24 +247,31 @@ function createParts(settings: Settings) {
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
-  const recovery = new SettlementRecovery({ store, settler, leases, inFlight, schemes, events, logger, now, timer });
+  const tables: PricedTable[] = [];
+  const handlers: PricedHandler[] = [];
+  const recovery = new SettlementRecovery({
+    ...{ store, settler, leases, inFlight, schemes, events, logger, now, timer },
+    routeOf: (key) => onlyRoute(key, tables, handlers),
+  });
 
   // The records of a memory store are of this process only, and so are its tokens.
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
+  const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, events, findings, logger, now, timer },
+    bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    bodies,
   });
   const gate = new Gate({
     ...{
-      hooks,
       facilitator,
       store,
       openStore,
@@ -238,6 +286,7 @@ function createParts(settings: Settings) {
       findings,
       logger,
     },
+    bodies,
     tokens,
     now,
     publicUrls: settings.publicUrls,
@@ -245,15 +294,13 @@ function createParts(settings: Settings) {
     signatures: new SignatureChecks(settings.verifySignatures),
   });
 
-  const tables: PricedTable[] = [];
-  const handlers: PricedHandler[] = [];
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
     { facilitators: facilitator, listings, findings, payees, logger, strict, isStoreChosen: settings.isStoreChosen },
   );
   const routesDeps = {
-    ...{ settings, findings, logger },
+    ...{ settings, findings, hooksFor, logger, timer },
     facilitators: facilitator,
     quotes: createQuotes(openStore.secret),
   };
@@ -274,6 +321,17 @@ function createParts(settings: Settings) {
     reporter,
     routesDeps,
   };
+}
+
+/** The route of a key; `undefined`: there is none, or several prices have the key, such as handlers that charge. */
+function onlyRoute(
+  key: string,
+  tables: readonly PricedTable[],
+  handlers: readonly PricedHandler[],
+): PricedRoute | undefined {
+  const ofTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
+  const [route, ...others] = [...ofTables, ...handlers.map(({ route }) => route)].filter((one) => one.key === key);
+  return others.length === 0 ? route : undefined;
 }
 
 /** An engine, and what adds a table that has been checked. */
@@ -314,9 +372,13 @@ function createEngine(parts: Parts): {
     return tableGate;
   };
 
+  const verified = new VerifiedByHand();
+  const termsByHand = new RoutesByTerms();
+  const byHandDeps = { gate, verified, holdBytes: settings.holdBytes, timer: settings.timer };
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
+    schemes: settings.schemes,
     routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),
     charge(given, as) {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));
@@ -325,6 +387,8 @@ function createEngine(parts: Parts): {
         refusal: () => gate.refuseAt(route),
         prices: () => !route.isFree,
         offers: reportOffers(route),
+        keepPaymentHeader: route.keepPaymentHeader,
+        onRemovedHeaderRead: route.onRemovedHeaderRead,
       };
       handlers.push({ gate: routeGate, route });
       // No request of an app leads to it, so no request would tell.
@@ -332,6 +396,21 @@ function createEngine(parts: Parts): {
       start();
       return routeGate;
     },
+    byHand(given) {
+      const { route, resource } = check("byHand", (issues) => parseByHand(given, parts.routesDeps, issues));
+      const sale = createSaleByHand(route, resource, byHandDeps);
+      handlers.push({ gate: sale, route });
+      start();
+      return sale;
+    },
+    byHandFor({ resource, ...terms }) {
+      const deps = { ...parts.routesDeps, findings: UNTOLD };
+      const compile = () => check("byHand", (issues) => parseByHand(terms, deps, issues).route);
+      const sale = createSaleByHand(termsByHand.get(terms, compile), resource, byHandDeps);
+      start();
+      return sale;
+    },
+    findByHand: (payment, terms) => verified.find(payment, terms),
     report: (view) => reporter.report(view),
     describe: (view) => reporter.describe(view),
     describeTools: () => reporter.describeTools(),

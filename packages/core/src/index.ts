@@ -40,14 +40,18 @@ export type {
   Denial,
   Grant,
   HeldResponse,
+  OwnResponse,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
   SellersBody,
   SettledContext,
+  Verified,
+  VerifyFailure,
 } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
+  ChallengeContext,
   CompiledDeclaration,
   DeclarationContext,
   DeclarationNotice,
@@ -66,6 +70,25 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
+export type {
+  ChallengeByHand,
+  ChallengeOptionsByHand,
+  PaymentByHand,
+  RefusalByHand,
+  ReleaseOptionsByHand,
+  RouteByHand,
+  SaleByHand,
+  SettlementByHand,
+  SettleOptionsByHand,
+  VerificationByHand,
+} from "./gate/by-hand.js";
+export type {
+  HeadersByHand,
+  OptionsByHand,
+  PaidResponseByHand,
+  RequestByHand,
+  ResponseByHand,
+} from "./gate/hand-request.js";
 export type { Payment } from "./gate/payment.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export type {
@@ -78,6 +101,8 @@ export type {
   IdentifierMode,
   InputValidator,
   NetworkName,
+  Page,
+  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
@@ -85,14 +110,18 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
   RpcEndpoint,
+  SettlementFailedBody,
+  SettlementFailure,
   SettleTime,
   StartTimer,
   Unmetered,
+  UnpaidBody,
 } from "./options.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
@@ -134,6 +163,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";

@@ -27,7 +27,7 @@ import {
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Request, RequestHandler, Response } from "express";
-import { isDisconnected } from "./connection.js";
+import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
@@ -78,6 +78,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     ...createDocuments(engine),
     routes: (table) => createTableHandler(engine.routes(table), seller),
     charge: (route) => createRouteHandler(engine.charge(route), seller),
+    byHand: (route) => engine.byHand(route),
     report: (app) => inspection.report(app),
     async ready(app) {
       await engine.ready();
@@ -276,10 +277,11 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
+    if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
     return writeResponse(res, decision.response);
   }
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
-  removePayment(req);
+  removePayment(req, price);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, holdBytes);
   return proceed();
@@ -300,6 +302,7 @@ function isOver(res: Response): boolean {
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
+  if (decision.kind === "respond") decision.onClosed?.(false);
   if (decision.kind !== "run") return;
   if (decision.admission.isHeld) decision.admission.handlerEnded();
   void decision.admission.cancel();

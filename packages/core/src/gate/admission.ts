@@ -7,7 +7,8 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { Hooks } from "../events/hooks.js";
+import type { WrittenBody } from "../events/hooks.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
@@ -17,6 +18,7 @@ import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
@@ -32,6 +34,7 @@ import {
   amountNotSet,
   cutShort,
   denied,
+  deniedReceipt,
   expired,
   type GateResponse,
   type Headers,
@@ -51,17 +54,28 @@ export type Release =
   /** This response, and nothing of the handler's. */
   | { readonly kind: "replace"; readonly response: GateResponse };
 
+/** The payment of an admission. */
+export interface AdmittedPayment {
+  /** For the handler. */
+  readonly payment: Payment;
+  /** What a facilitator gets: our terms, and the scheme's payload. */
+  readonly request: FacilitatorRequest;
+  /** Of a payment that has settled; `undefined`: it has yet to settle. */
+  readonly receipt: SettlementResponse | undefined;
+}
+
 /**
  * The handler runs, and its response is held until `complete` resolves. It ends in exactly one way: by `complete`, by
  * `cancel`, or because the payment expires. Nothing here rejects.
  */
-export interface HeldAdmission {
+export interface HeldAdmission extends AdmittedPayment {
   readonly isHeld: true;
-  readonly payment: Payment;
   /** The handler responded: settles, if the response is charged. */
   complete(response: HandlerResponse): Promise<Release>;
   /** The client disconnected before the handler responded: nothing is charged. */
   cancel(): Promise<void>;
+  /** The seller does not charge: the same payment can be sent again, and its payer is not to blame. In place of `complete`. */
+  release(): Promise<void>;
   /**
    * The handler has ended, perhaps long after `cancel`. Called before `cancel`: it broke off by itself, or does not run. A
    * run that never ends counts as one of the payer's until its payment has expired.
@@ -89,9 +103,8 @@ export interface HeldAdmission {
 }
 
 /** The payment has settled: the handler runs, and its response goes out as it is written. Nothing here rejects. */
-export interface PrepaidAdmission {
+export interface PrepaidAdmission extends AdmittedPayment {
   readonly isHeld: false;
-  readonly payment: Payment;
   /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
   /** With these on a response of 500 and above, the client can prove that the run it is owed then is its own. */
@@ -119,7 +132,14 @@ export type Decision =
    */
   | { readonly kind: "pass"; readonly isGranted: boolean }
   /** This response goes out, and the handler does not run. */
-  | { readonly kind: "respond"; readonly response: GateResponse }
+  | {
+      readonly kind: "respond";
+      readonly response: GateResponse;
+      /** The response was paid for just now: called once, when the connection is done with it. Default: nobody asks. */
+      readonly onClosed?: (isDelivered: boolean) => void;
+      /** Whether it is an earlier response to the same payment. Default `false`. */
+      readonly isReplay?: boolean;
+    }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
 
@@ -131,8 +151,8 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
+  readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
-  readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -163,12 +183,32 @@ export class Admissions {
 
   /** A payment that has settled before its handler runs. */
   admitSettled(paid: PaidRequest, receipt: SettlementResponse, facts: SettledFacts = {}): Admission {
-    return paid.route.settle === "before"
+    return paid.offer.settle === "before"
       ? this.#admitPrepaid(paid, receipt, facts)
       : this.#admitOwed(paid, receipt, facts);
   }
 
-  /** The route settles first: the response goes out as it is written. */
+  /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
+  async respond(paid: PaidRequest, admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+    const { deliveries } = this.#deps;
+    const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
+    admission.handlerEnded();
+    // Whether the client is still there shows when the response is written. Until then the store keeps it.
+    admission.leave();
+    const release = await admission.complete(response);
+    if (release.kind === "replace") return { kind: "respond", response: release.response };
+    const given = replayed(response, release.headers, { isPaid: release.paid });
+    if (!release.paid) return { kind: "respond", response: given };
+    const onClosed = (isDelivered: boolean) => {
+      if (!isDelivered) return void admission.undelivered(response);
+      admission.done();
+      // With an identifier, it may be fetched again.
+      if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
+    };
+    return { kind: "respond", response: given, onClosed };
+  }
+
+  /** The offer settles first: the response goes out as it is written. */
   #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
@@ -179,6 +219,8 @@ export class Admissions {
     return {
       isHeld: false,
       payment,
+      request: paid.facilitatorRequest,
+      receipt,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
@@ -192,7 +234,7 @@ export class Admissions {
   }
 
   /**
-   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
+   * The offer settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
    * it would not be charged, the payment is owed one more run. For a request without proof, it is kept for the payer, too.
    */
   #admitOwed(
@@ -208,6 +250,8 @@ export class Admissions {
     return {
       isHeld: true,
       payment,
+      request: paid.facilitatorRequest,
+      receipt,
       complete: async (response) => {
         const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
         const release = { kind: "release", paid: true, headers } as const;
@@ -224,6 +268,11 @@ export class Admissions {
       cancel: async () => {
         counted.abandon();
         run.disconnect();
+        await deliveries.owe(paid.claim);
+        inFlight.end(paid.claim);
+      },
+      release: async () => {
+        counted.end();
         await deliveries.owe(paid.claim);
         inFlight.end(paid.claim);
       },
@@ -251,6 +300,7 @@ function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
 
 class VerifiedAdmission implements HeldAdmission {
   readonly isHeld = true;
+  readonly receipt = undefined;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
   readonly #counted: Run;
@@ -282,6 +332,10 @@ class VerifiedAdmission implements HeldAdmission {
     this.payment = createPayment(paid, this.#amount, this.#run);
   }
 
+  get request(): FacilitatorRequest {
+    return this.#paid.facilitatorRequest;
+  }
+
   async complete(given: HandlerResponse): Promise<Release> {
     const { inFlight, leases, logger } = this.#deps;
     const { claim } = this.#paid;
@@ -306,8 +360,18 @@ class VerifiedAdmission implements HeldAdmission {
   async cancel(): Promise<void> {
     this.#counted.abandon();
     this.#run.disconnect();
+    await this.#endCancelled("client_gone");
+  }
+
+  async release(): Promise<void> {
+    this.#counted.end();
+    this.#run.end();
+    await this.#endCancelled("not_chargeable");
+  }
+
+  async #endCancelled(reason: CancelReason): Promise<void> {
     await this.#releaseClaim();
-    this.#tellCancelled("client_gone");
+    this.#tellCancelled(reason);
     this.#deps.inFlight.end(this.#paid.claim);
   }
 
@@ -338,8 +402,8 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
-    const { route, claim, client, payer, occasion } = paid;
+    const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
+    const { route, hooks, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
@@ -362,7 +426,8 @@ class VerifiedAdmission implements HeldAdmission {
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(payment)) : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
-      return { kind: "replace", response: denied(denial) };
+      const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);
+      return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
     }
     if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
       this.#counted.reject();
@@ -377,13 +442,15 @@ class VerifiedAdmission implements HeldAdmission {
       facilitator: undefined,
       response: stored,
       runsHandler: false,
-      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected, responded: response },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, proof);
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
@@ -432,10 +499,10 @@ class VerifiedAdmission implements HeldAdmission {
   #tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    const { events, hooks, now } = this.#deps;
+    const { events, now } = this.#deps;
     const facts = () => factsOf(this.#paid);
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
-    hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
+    this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
 }
 
