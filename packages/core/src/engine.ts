@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseByHand, parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
+import { combineHooks, type ExtensionHooks } from "./events/combined-hooks.js";
 import {
   createPaymentEvents,
   isPaymentEventType,
@@ -31,6 +32,7 @@ import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { OwnBodies } from "./gate/own-bodies.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
@@ -50,6 +52,7 @@ import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
+import type { Scheme } from "./scheme/scheme.js";
 import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { OpenStore } from "./settlement/open-store.js";
@@ -100,6 +103,8 @@ export interface PaymentsEngine {
   readonly holdBytes: number;
   /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
   readonly extensions: readonly string[];
+  /** The seller's schemes, then those of the adapter. */
+  readonly schemes: readonly Scheme[];
   /**
    * Creates the gate of a route table.
    *
@@ -216,7 +221,12 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooksDeps = { events, logger, timer, hookMs: settings.deadlines.hookMs };
+  const hooks = new Hooks(settings.hooks, hooksDeps);
+  const hooksFor = (route: string, ofExtensions: readonly ExtensionHooks[]) =>
+    ofExtensions.length === 0
+      ? hooks
+      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), hooksDeps);
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -237,24 +247,31 @@ function createParts(settings: Settings) {
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
-  const recovery = new SettlementRecovery({ store, settler, leases, inFlight, schemes, events, logger, now, timer });
+  const tables: PricedTable[] = [];
+  const handlers: PricedHandler[] = [];
+  const recovery = new SettlementRecovery({
+    ...{ store, settler, leases, inFlight, schemes, events, logger, now, timer },
+    routeOf: (key) => onlyRoute(key, tables, handlers),
+  });
 
   // The records of a memory store are of this process only, and so are its tokens.
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
+  const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, events, findings, logger, now, timer },
+    bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    bodies,
   });
   const gate = new Gate({
     ...{
-      hooks,
       facilitator,
       store,
       openStore,
@@ -269,6 +286,7 @@ function createParts(settings: Settings) {
       findings,
       logger,
     },
+    bodies,
     tokens,
     now,
     publicUrls: settings.publicUrls,
@@ -276,15 +294,13 @@ function createParts(settings: Settings) {
     signatures: new SignatureChecks(settings.verifySignatures),
   });
 
-  const tables: PricedTable[] = [];
-  const handlers: PricedHandler[] = [];
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
     { facilitators: facilitator, listings, findings, payees, logger, strict, isStoreChosen: settings.isStoreChosen },
   );
   const routesDeps = {
-    ...{ settings, findings, logger },
+    ...{ settings, findings, hooksFor, logger, timer },
     facilitators: facilitator,
     quotes: createQuotes(openStore.secret),
   };
@@ -305,6 +321,17 @@ function createParts(settings: Settings) {
     reporter,
     routesDeps,
   };
+}
+
+/** The route of a key; `undefined`: there is none, or several prices have the key, such as handlers that charge. */
+function onlyRoute(
+  key: string,
+  tables: readonly PricedTable[],
+  handlers: readonly PricedHandler[],
+): PricedRoute | undefined {
+  const ofTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
+  const [route, ...others] = [...ofTables, ...handlers.map(({ route }) => route)].filter((one) => one.key === key);
+  return others.length === 0 ? route : undefined;
 }
 
 /** An engine, and what adds a table that has been checked. */
@@ -351,6 +378,7 @@ function createEngine(parts: Parts): {
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
+    schemes: settings.schemes,
     routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),
     charge(given, as) {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));

@@ -40,14 +40,18 @@ export type {
   Denial,
   Grant,
   HeldResponse,
+  OwnResponse,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
   SellersBody,
   SettledContext,
+  Verified,
+  VerifyFailure,
 } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
+  ChallengeContext,
   CompiledDeclaration,
   DeclarationContext,
   DeclarationNotice,
@@ -97,6 +101,8 @@ export type {
   IdentifierMode,
   InputValidator,
   NetworkName,
+  Page,
+  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
@@ -104,14 +110,18 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
   RpcByNetwork,
   RpcEndpoint,
+  SettlementFailedBody,
+  SettlementFailure,
   SettleTime,
   StartTimer,
   Unmetered,
+  UnpaidBody,
 } from "./options.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
@@ -153,6 +163,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";

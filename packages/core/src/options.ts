@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { PaymentHooks, PricedRequest } from "./events/hooks.js";
+import type { PaymentHooks, PricedRequest, SellersBody } from "./events/hooks.js";
 import type { Logger } from "./events/logger.js";
 import type { Extension } from "./extension.js";
 import type { Facilitator } from "./facilitator/facilitator.js";
@@ -16,9 +16,13 @@ import type { HeaderValues } from "./http/client.js";
 import type { ExactPrice } from "./price/exact-price.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
 import type { KnownNetwork } from "./protocol/caip2.js";
+import type { PaymentRequired, SettlementResponse } from "./protocol/documents.js";
 import type { RouteKey } from "./route/route-key.js";
+import type { SettleTime } from "./scheme/offer.js";
 import type { Scheme } from "./scheme/scheme.js";
 import type { PaymentStore } from "./store/payment-store.js";
+
+export type { SettleTime } from "./scheme/offer.js";
 
 /** Calls `act` once after `delayMs`, unless the returned function is called before. */
 export type StartTimer = (act: () => void, delayMs: number) => () => void;
@@ -67,6 +71,32 @@ export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
 /** Returns the recipient of a request, as {@link PriceFunction} returns its price. */
 export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
 
+/** Reads prices in dollars as another asset, or in a way of its own. */
+export interface PriceParser {
+  /**
+   * Name of the scheme that it is for.
+   *
+   * @example "exact"
+   * @defaultValue all
+   */
+  readonly scheme?: "exact" | "upto" | Text;
+  /**
+   * CAIP-2 network or pattern that it is for.
+   *
+   * @example "eip155:8453"
+   * @defaultValue all
+   */
+  readonly network?: NetworkName | "eip155:*" | "solana:*" | "algorand:*";
+  /**
+   * Gets the decimal of a price in dollars, `"0.01"` for `"$0.01"`, and the network of the option. Returns
+   * `{ asset, amount }` in atomic units, or nothing if the price is not its own. An option whose parser returns a promise
+   * is priced with each request.
+   *
+   * @example (amount) => ({ asset: "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", amount: toUnits(amount) })
+   */
+  readonly parse: (amount: string, network: string) => AssetPrice | undefined | Promise<AssetPrice | undefined>;
+}
+
 /** A list of payment options. Beside an array type, the compiler would not say which field of one option is wrong. */
 export interface PaymentOptionList {
   readonly length: number;
@@ -110,6 +140,13 @@ export interface PaymentOption {
    */
   readonly maxTimeoutSeconds?: number;
   /**
+   * When the money of this option moves. Clients see `"before"` as `extra.paymentFlow: "upfront"`.
+   *
+   * @example "before"
+   * @defaultValue the route's `settle`
+   */
+  readonly settle?: SettleTime;
+  /**
    * Added to the `extra` of the offer.
    *
    * @example { assetTransferMethod: "permit2" }
@@ -126,14 +163,49 @@ export type InputValidator = (
   // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
 ) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
 
-/** When the money moves, relative to the handler. */
-export type SettleTime = "after" | "before";
-
 /** What is charged when the handler of an `upto` route sets no amount. */
 export type Unmetered = "maximum" | "zero" | "error";
 
 /** Whether a payment may, must or cannot carry an id of its client. */
 export type IdentifierMode = "optional" | "required" | "off";
+
+/** Returns the body of the 402 for a request without a payment. */
+export type UnpaidBody = (request: PricedRequest) => SellersBody | Promise<SellersBody>;
+
+/** A settlement that was refused. */
+export interface SettlementFailure {
+  /**
+   * As in the receipt and in the challenge.
+   *
+   * @example "insufficient_funds"
+   */
+  readonly reason: string;
+  /** As in `PAYMENT-RESPONSE`. */
+  readonly receipt: SettlementResponse;
+}
+
+/** Returns the body of the 402 for a payment whose settlement was refused. */
+export type SettlementFailedBody = (
+  request: PricedRequest,
+  failure: SettlementFailure,
+) => SellersBody | Promise<SellersBody>;
+
+/** What a page for browsers is made from. */
+export interface PageContext {
+  /** The challenge, whole. Its texts may come from the client: escape them. */
+  readonly challenge: PaymentRequired;
+  /** The request that is not paid. */
+  readonly request: PricedRequest;
+  /**
+   * Absolute URL of the resource, as in the challenge.
+   *
+   * @example "https://api.example.com/weather"
+   */
+  readonly url: string;
+}
+
+/** HTML, or a function that returns it. */
+export type Page = string | ((page: PageContext) => string | Promise<string>);
 
 /**
  * A priced route. It either names its payment options in `accepts`, or has a `price` and the seller's options name
@@ -141,7 +213,8 @@ export type IdentifierMode = "optional" | "required" | "off";
  */
 export interface RouteConfig {
   /**
-   * Payment options, in order of preference: clients take the first that they can pay.
+   * Payment options, in order of preference: clients take the first that they can pay. With `[]` nobody can pay: only
+   * requests that a hook `onRequest` grants reach the handler.
    *
    * @example [{ price: "$0.01", network: "eip155:8453", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }]
    * @defaultValue one per entry of `networks`
@@ -212,17 +285,49 @@ export interface RouteConfig {
    */
   readonly iconUrl?: string;
   /**
+   * Absolute http or https URL of the resource, in place of the computed one: in challenges, in what the facilitator gets
+   * and in the documents for catalogs. At most 2048 ASCII characters, without credentials and fragment.
+   *
+   * @example "https://api.example.com/v1/weather"
+   * @defaultValue `publicUrl`, or the host of the request, and its path
+   */
+  readonly resource?: string;
+  /**
+   * The JSON body of the 402 for a request without a payment. `PAYMENT-REQUIRED` stays as it is; so does the body of a
+   * 402 for a refused payment, and the page for browsers. If it throws, or takes more than 5 seconds, the default is sent.
+   *
+   * @example ({ url }) => ({ contentType: "application/json", body: { error: "Payment required", docs: `${url}/docs` } })
+   * @defaultValue the challenge
+   */
+  readonly unpaidBody?: UnpaidBody;
+  /**
+   * The body of the 402 for a payment whose settlement was refused, as `unpaidBody`. Not sent while the outcome of a
+   * settlement is unknown.
+   *
+   * @example (_request, { reason }) => ({ contentType: "application/json", body: { error: reason } })
+   * @defaultValue the challenge
+   */
+  readonly settlementFailedBody?: SettlementFailedBody;
+  /**
+   * The page for browsers, as HTML or a function that returns it. It is sent without a `Content-Security-Policy` of
+   * Farebox. If the function throws, or takes more than 5 seconds, the page of Farebox is sent.
+   *
+   * @example "<!doctype html><title>Weather</title><h1>One forecast costs a cent</h1>"
+   * @defaultValue the seller's
+   */
+  readonly page?: Page;
+  /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
    * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
-   * `settle: "before"`.
+   * `settle: "before"`, on the route or on a payment option.
    *
    * @example ({ isSale, location }) => isSale && location !== "/login"
    * @defaultValue status 200 to 299, and redirects, except to priced routes
    */
   readonly chargeable?: Chargeable;
   /**
-   * When the money moves. `"after"`: the response is held until it has settled. `"before"`: the handler runs once it
-   * has settled, and every response is charged.
+   * When the money moves, for payment options without their own `settle`. `"after"`: the response is held until it has
+   * settled. `"before"`: the handler runs once it has settled, and every response is charged.
    *
    * @example "before"
    * @defaultValue `"after"`
@@ -358,6 +463,14 @@ export interface PaymentsOptions {
    */
   readonly schemes?: readonly Scheme[];
   /**
+   * Read prices in dollars, in this order. The first that returns something wins; if none does, `$` is the network's usual
+   * stablecoin.
+   *
+   * @example [{ network: "eip155:8453", parse: (amount) => ({ asset: "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", amount: toUnits(amount) }) }]
+   * @defaultValue none
+   */
+  readonly priceParsers?: readonly PriceParser[];
+  /**
    * Your own extensions. They come before the built-in one, `bazaar`.
    *
    * @example [receiptExtension()]
@@ -381,6 +494,13 @@ export interface PaymentsOptions {
    * @example "https://api.example.com/icon.png"
    */
   readonly iconUrl?: string;
+  /**
+   * The page for browsers, for routes without their own: HTML, or a function that returns it.
+   *
+   * @example ({ url }) => `<!doctype html><title>For sale</title><p>${encodeURI(url)} is for sale.</p>`
+   * @defaultValue a page of Farebox
+   */
+  readonly page?: Page;
   /**
    * Whether clients get the facilitator's outcome of a listing, in `EXTENSION-RESPONSES`.
    *
@@ -432,9 +552,9 @@ export interface PaymentsOptions {
    */
   readonly holdBytes?: number;
   /**
-   * Time limits of facilitator calls: each 100 to 120000 ms.
+   * Time limits of facilitator calls, and of the hook `onSettled`: each 100 to 120000 ms.
    *
-   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000 }
+   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000, hookMs: 5000 }
    * @defaultValue as in the example
    */
   readonly deadlines?: Partial<Deadlines>;

@@ -12,9 +12,10 @@ import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js
 import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
-import type { PaymentsOptions, StartTimer } from "../options.js";
+import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
+import { RECEIPT_MS } from "../pricing/route-extensions.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -22,6 +23,7 @@ import { CONFIRM_MS } from "../settlement/confirmations.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import { parsePage } from "./parse-bodies.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
 import { parseServiceInfo } from "./service-info.js";
 
@@ -31,9 +33,12 @@ export interface Settings {
   readonly deadlines: Deadlines;
   /** The seller's schemes come first. */
   readonly schemes: readonly Scheme[];
+  readonly priceParsers: readonly PriceParser[];
   readonly extensions: readonly Extension[];
   /** For routes without their own service info. */
   readonly service: ServiceInfo;
+  /** For routes without their own; `undefined`: the page of Farebox. */
+  readonly page: Page | undefined;
   readonly relayExtensionResponses: boolean;
   /** For routes that do not say. */
   readonly keepPaymentHeader: boolean;
@@ -76,10 +81,12 @@ const KEYS = Object.keys({
   payTo: true,
   networks: true,
   schemes: true,
+  priceParsers: true,
   extensions: true,
   serviceName: true,
   tags: true,
   iconUrl: true,
+  page: true,
   relayExtensionResponses: true,
   keepPaymentHeader: true,
   publicUrl: true,
@@ -107,8 +114,8 @@ const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "millisecon
 const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
 const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
-/** Added to the facilitators' deadlines: time for two searches on chain, for the store, and for clocks that differ. */
-const LEASE_SLACK_MS = 2 * SEARCH_MS + 15_000;
+/** Added to the facilitators' deadlines: time for two searches on chain, for extensions, for the store, and for clocks that differ. */
+const LEASE_SLACK_MS = 2 * SEARCH_MS + RECEIPT_MS + 15_000;
 
 /** Added besides where settlements have to be confirmed. */
 const CONFIRMING_SLACK_MS = CONFIRM_MS + SEARCH_MS;
@@ -137,8 +144,10 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     facilitators: facilitators.length > 0 ? facilitators : [noFacilitator()],
     deadlines,
     schemes: [...parseSchemes(options.schemes, issues), ...builtIn.schemes],
+    priceParsers: parsePriceParsers(options.priceParsers, issues),
     extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
     service: parseServiceInfo(options, "options", issues),
+    page: parsePage(options.page, "options.page", issues),
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
     keepPaymentHeader: parseFlag(options, "keepPaymentHeader", issues),
     payTo: parsePayTo(options.payTo, issues),
@@ -193,7 +202,7 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   if (deadlines === undefined) return DEFAULT_DEADLINES;
   const parsed = { ...DEFAULT_DEADLINES };
   if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
-  for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
+  for (const key of ["verifyMs", "settleMs", "supportedMs", "hookMs"] as const) {
     const range = { ...DEADLINE_MS, usual: parsed[key] };
     parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
   }
@@ -210,7 +219,7 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = issuePath("options.payTo", pattern);
     const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
-    if (!isNetwork(pattern.replace(/:\*$/, ":0")) || networkByName(pattern) !== undefined)
+    if (!isNetworkOrPattern(pattern))
       issues.add(path, expectedNetwork(pattern, 'a CAIP-2 network or "<namespace>:*"'), pattern);
     else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
@@ -332,10 +341,45 @@ function isScheme(value: unknown): value is Scheme {
     "checkSignature",
     "readBalance",
     "readConfirmations",
+    "offer",
   ];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
-  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
+  const { allowsLess, knowsPayer } = value;
+  if ([allowsLess, knowsPayer].some((flag) => flag !== undefined && typeof flag !== "boolean")) return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
+}
+
+const PARSER_KEYS = Object.keys({ scheme: true, network: true, parse: true } satisfies Record<keyof PriceParser, true>);
+
+/** A mistyped `network` would be a parser for all networks. */
+function parsePriceParsers(parsers: unknown, issues: Issues): readonly PriceParser[] {
+  if (parsers === undefined) return [];
+  if (!Array.isArray(parsers)) {
+    issues.add("options.priceParsers", "an array of price parsers: [{ network, parse }]", parsers);
+    return [];
+  }
+  return parsers.filter((parser: unknown, at): parser is PriceParser => {
+    const path = issuePath("options.priceParsers", at);
+    if (!issues.checkKeys(path, parser, PARSER_KEYS)) return false;
+    const { scheme, network } = parser;
+    const isNamed = scheme === undefined || typeof scheme === "string";
+    if (!isNamed) issues.add(issuePath(path, "scheme"), 'the name of a scheme, such as "exact"', scheme);
+    const isPlaced = network === undefined || isNetworkOrPattern(network);
+    if (!isPlaced) {
+      const expected = expectedNetwork(network, 'a CAIP-2 network or "<namespace>:*"');
+      issues.add(issuePath(path, "network"), expected, network);
+    }
+    const isParsing = isMethod(parser, "parse");
+    if (!isParsing)
+      issues.add(issuePath(path, "parse"), "a function such as (amount) => ({ asset, amount })", parser["parse"]);
+    return isNamed && isPlaced && isParsing;
+  });
+}
+
+function isNetworkOrPattern(network: unknown): boolean {
+  return (
+    typeof network === "string" && isNetwork(network.replace(/:\*$/, ":0")) && networkByName(network) === undefined
+  );
 }
 
 function parseExtensions(extensions: unknown, issues: Issues): readonly Extension[] {

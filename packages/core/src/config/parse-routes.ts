@@ -7,15 +7,7 @@ import { describeValue } from "../errors.js";
 import { finding, notHttpsFinding } from "../events/findings.js";
 import type { RouteFacts } from "../extension.js";
 import { type Issues, issuePath } from "../issues.js";
-import type {
-  Chargeable,
-  IdentifierMode,
-  InputValidator,
-  RouteConfig,
-  RoutesConfig,
-  SettleTime,
-  Unmetered,
-} from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, RouteConfig, RoutesConfig, Unmetered } from "../options.js";
 import {
   type ChallengeOccasion,
   type ChallengeSubject,
@@ -24,7 +16,7 @@ import {
   type WrittenChallenge,
 } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
-import type { CompiledOption } from "../pricing/dynamic-price.js";
+import type { CompiledOption } from "../pricing/payment-option.js";
 import {
   CHARGE,
   type ChallengeSize,
@@ -45,13 +37,14 @@ import { type PathForm, templatesOf } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Scheme } from "../scheme/scheme.js";
-import { type AcceptsSettings, parseAccepts } from "./parse-accepts.js";
+import { type AcceptsSettings, parseAccepts, parseSettle, settlesBefore } from "./parse-accepts.js";
+import { parseBodies, parseResource } from "./parse-bodies.js";
 import type { Settings } from "./parse-options.js";
 import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
 export type RouteSettings = AcceptsSettings &
-  Pick<Settings, "extensions" | "service" | "publicUrls" | "keepPaymentHeader">;
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "keepPaymentHeader" | "page" | "hooks">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
@@ -74,7 +67,20 @@ const KEYS = Object.keys({
   iconUrl: true,
   validate: true,
   keepPaymentHeader: true,
+  resource: true,
+  unpaidBody: true,
+  settlementFailedBody: true,
+  page: true,
 } satisfies Record<keyof RouteConfig, true>);
+
+/** What is called by name has no page, and its clients read the challenge in the body. */
+const HTTP_KEYS: readonly string[] = [
+  "resource",
+  "unpaidBody",
+  "settlementFailedBody",
+  "page",
+] satisfies (keyof RouteConfig)[];
+const CALLED_KEYS = KEYS.filter((key) => !HTTP_KEYS.includes(key));
 
 /** Facilitators refuse payments for a resource with a longer description. */
 const MAX_DESCRIPTION = 500;
@@ -151,34 +157,39 @@ function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issue
 function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
   const { path, as, deps, issues } = context;
   const { settings } = deps;
-  const isObject = issues.checkKeys(path, written, KEYS);
+  const isObject = issues.checkKeys(path, written, as === undefined ? KEYS : CALLED_KEYS);
   const given: JsonObject = isObject ? written : {};
   const at = (key: keyof RouteConfig) => issuePath(path, key);
 
   const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
   const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
   const facts = { ...route, description, mimeType };
-  const { publicUrl } = settings.publicUrls;
+  const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
-  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, issues };
+  const ownHosts = publicUrl === undefined ? allowedHosts : [new URL(publicUrl).host];
+  const { accepts } = given;
+  const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
+  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, isAuthOnly, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
-  const settle = parseSettle(given["settle"], at("settle"), issues);
+  const settle = parseSettle(given["settle"], at("settle"), issues) ?? "after";
   const free = parseBoolean(given["free"], at("free"), issues);
-  const options = isObject ? parseAccepts(given, { path, settle, free, settings, issues }) : [];
+  const isGrantable = canGrant(settings, declarations);
+  const options = isObject ? parseAccepts(given, { path, settle, free, isGrantable, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
 
   const terms: RouteTerms = {
     key: route.key,
-    url: as?.url,
+    url: as?.url ?? parseResource(given["resource"], at("resource"), issues),
+    isHttp: as === undefined,
+    isGrantOnly: isGrantable && isEmpty(given["accepts"]),
     serverUrl: as?.serverUrl,
     description,
     mimeType,
     service: Object.freeze({ ...settings.service, ...parseServiceInfo(given, path, issues) }),
     declarations,
-    chargeable: parseChargeable(given["chargeable"], at("chargeable"), settle, issues),
-    settle,
+    chargeable: parseChargeable(given["chargeable"], at("chargeable"), settlesBefore(options, settle), issues),
     paymentIdentifier,
     unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
@@ -186,11 +197,21 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
       given["keepPaymentHeader"] === undefined
         ? settings.keepPaymentHeader
         : parseBoolean(given["keepPaymentHeader"], at("keepPaymentHeader"), issues),
+    bodies: parseBodies(given, path, as === undefined ? settings.page : undefined, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });
-  const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
+  const inspection = inspect(terms, subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
+}
+
+/** Whether a hook may let requests through that nobody can pay for. */
+function canGrant({ hooks }: RouteSettings, declared: Declarations): boolean {
+  return [hooks, ...declared.hooks.map((of) => of.hooks)].some(({ onRequest }) => onRequest !== undefined);
+}
+
+function isEmpty(accepts: unknown): boolean {
+  return Array.isArray(accepts) && accepts.length === 0;
 }
 
 type CompiledKey =
@@ -249,20 +270,14 @@ function withIdentifier(declared: Extensions | undefined, mode: IdentifierMode):
   return { ...declared, [PAYMENT_IDENTIFIER]: declarePaymentIdentifier(mode === "required") };
 }
 
-function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
-  if (settle === "before" || settle === "after") return settle;
-  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
-  return "after";
-}
-
 function parseChargeable(
   chargeable: unknown,
   path: string,
-  settle: SettleTime,
+  isSettledBefore: boolean,
   issues: Issues,
 ): Chargeable | undefined {
   if (chargeable === undefined) return undefined;
-  if (settle === "before") {
+  if (isSettledBefore) {
     issues.add(path, 'nothing beside settle: "before", which charges every response', chargeable);
   }
   if (typeof chargeable === "function") return chargeable as Chargeable;
@@ -338,6 +353,7 @@ interface InspectionContext {
 
 /** Finds what looks wrong about a route before the first request. */
 function inspect(
+  { url, isGrantOnly }: RouteTerms,
   subject: ChallengeSubject,
   { facts, declarations, listedAs, path, publicUrl = "", issues }: InspectionContext,
 ): RouteInspection {
@@ -345,9 +361,10 @@ function inspect(
   const isPublic = compiled.some((one) => one.isPublic === true);
   const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
   const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
-  if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
-  if (subject.offers.length === 0) return { isPublic, size: "fits", sample: undefined, notices };
-  const sample = sampleOccasion(facts, publicUrl);
+  if (isPublic && isPublicWithoutTls(url ?? publicUrl)) notices.push(notHttpsFinding());
+  if (subject.offers.length === 0 && !isGrantOnly) return { isPublic, size: "fits", sample: undefined, notices };
+  const usual = sampleOccasion(facts, publicUrl);
+  const sample = url === undefined ? usual : { ...usual, url };
   const challenge = compileChallenge(subject)(sample);
   if (!parseJson(challenge.body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");

@@ -7,7 +7,7 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { Hooks } from "../events/hooks.js";
+import type { WrittenBody } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
@@ -18,6 +18,7 @@ import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
@@ -33,6 +34,7 @@ import {
   amountNotSet,
   cutShort,
   denied,
+  deniedReceipt,
   expired,
   type GateResponse,
   type Headers,
@@ -133,6 +135,8 @@ export type Decision =
   | {
       readonly kind: "respond";
       readonly response: GateResponse;
+      /** The response was paid for just now: called once, when the connection is done with it. Default: nobody asks. */
+      readonly onClosed?: (isDelivered: boolean) => void;
       /** Whether it is an earlier response to the same payment. Default `false`. */
       readonly isReplay?: boolean;
     }
@@ -147,8 +151,8 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
+  readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
-  readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -179,12 +183,32 @@ export class Admissions {
 
   /** A payment that has settled before its handler runs. */
   admitSettled(paid: PaidRequest, receipt: SettlementResponse, facts: SettledFacts = {}): Admission {
-    return paid.route.settle === "before"
+    return paid.offer.settle === "before"
       ? this.#admitPrepaid(paid, receipt, facts)
       : this.#admitOwed(paid, receipt, facts);
   }
 
-  /** The route settles first: the response goes out as it is written. */
+  /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
+  async respond(paid: PaidRequest, admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+    const { deliveries } = this.#deps;
+    const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
+    admission.handlerEnded();
+    // Whether the client is still there shows when the response is written. Until then the store keeps it.
+    admission.leave();
+    const release = await admission.complete(response);
+    if (release.kind === "replace") return { kind: "respond", response: release.response };
+    const given = replayed(response, release.headers, { isPaid: release.paid });
+    if (!release.paid) return { kind: "respond", response: given };
+    const onClosed = (isDelivered: boolean) => {
+      if (!isDelivered) return void admission.undelivered(response);
+      admission.done();
+      // With an identifier, it may be fetched again.
+      if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
+    };
+    return { kind: "respond", response: given, onClosed };
+  }
+
+  /** The offer settles first: the response goes out as it is written. */
   #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
@@ -210,7 +234,7 @@ export class Admissions {
   }
 
   /**
-   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
+   * The offer settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
    * it would not be charged, the payment is owed one more run. For a request without proof, it is kept for the payer, too.
    */
   #admitOwed(
@@ -378,8 +402,8 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
-    const { route, claim, client, payer, occasion } = paid;
+    const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
+    const { route, hooks, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
@@ -402,7 +426,8 @@ class VerifiedAdmission implements HeldAdmission {
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(payment)) : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
-      return { kind: "replace", response: denied(denial) };
+      const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);
+      return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
     }
     if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
       this.#counted.reject();
@@ -417,13 +442,15 @@ class VerifiedAdmission implements HeldAdmission {
       facilitator: undefined,
       response: stored,
       runsHandler: false,
-      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected, responded: response },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, proof);
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {
@@ -472,10 +499,10 @@ class VerifiedAdmission implements HeldAdmission {
   #tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    const { events, hooks, now } = this.#deps;
+    const { events, now } = this.#deps;
     const facts = () => factsOf(this.#paid);
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
-    hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
+    this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
 }
 

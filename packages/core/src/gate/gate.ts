@@ -24,10 +24,10 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Hooks } from "../events/hooks.js";
+import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
-import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -40,6 +40,7 @@ import {
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";
@@ -51,14 +52,24 @@ import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
-import { type MatchedRequest, type PaidRequest, sourceOf, toPaidRequest, toQuotedRequest } from "./paid-request.js";
+import type { OwnBodies } from "./own-bodies.js";
+import {
+  type MatchedRequest,
+  type PaidRequest,
+  sourceOf,
+  toOccasion,
+  toPaidRequest,
+  toQuotedRequest,
+} from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
+  type AwaitedResponse,
   abandonedTooOften,
   challenge,
   challengePage,
   denied,
+  deniedReceipt,
   type GateResponse,
   identifierConflict,
   incompleteRequest,
@@ -83,7 +94,6 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
@@ -94,6 +104,7 @@ export interface GateDeps {
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
   readonly tokens: Pick<RetryTokens, "headersFor">;
+  readonly bodies: OwnBodies;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -141,7 +152,7 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const matched = this.#match(route, request, locate);
-      const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
+      const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
       return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
@@ -165,20 +176,23 @@ export class Gate {
 
   #match(route: PricedRoute, request: GateRequest, locate: () => Place): MatchedRequest {
     const url = request.resource ?? route.url ?? resourceUrl(request, this.#deps.publicUrls);
-    const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
+    const isOther = request.resource === undefined && route.url !== undefined && route.isHttp;
+    const requestUrl = isOther ? resourceUrl(request, this.#deps.publicUrls) : url;
+    const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
     this.#noteUrl(matched);
     return matched;
   }
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks } = matched.route;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
     const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
     if (verdict?.kind === "granted") return GRANTED;
-    if (verdict?.kind === "denied") return respond(denied(verdict));
+    if (verdict?.kind === "denied") return this.#deny(matched, verdict);
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
     await this.#openStore(matched);
@@ -203,7 +217,7 @@ export class Gate {
     if (read.kind === "refused") return this.#refuse(priced, read);
 
     // 4. The payer's signature. If it is of another key, it may be a contract's: few such payments are verified at a time.
-    const checked = this.#deps.signatures.check(read, route.settle);
+    const checked = this.#deps.signatures.check(read);
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
@@ -234,6 +248,18 @@ export class Gate {
     }
   }
 
+  /** The seller's onRequest hook denied. A denial with 402 says how to pay, so it needs the price. */
+  async #deny(matched: MatchedRequest, denial: Denied): Promise<Decision> {
+    if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
+    await this.#openStore(matched);
+    if (matched.route.isPending()) await this.#deps.facilitator.ready();
+    const route = await this.#price(matched, undefined);
+    if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
+    // There is nothing to pay.
+    const status = route.isFree ? 403 : 402;
+    return respond(await denied({ ...denial, status }, toDenial({ ...matched, route })));
+  }
+
   /** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */
   #openStore({ route, request }: MatchedRequest): Promise<void> | undefined {
     const isNeeded = hasPayment(request) || route.priceFor !== undefined;
@@ -242,20 +268,21 @@ export class Gate {
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
-    const { hooks, inFlight, leases, events } = this.#deps;
-    const { claim, client, route } = paid;
+    const { inFlight, leases, events } = this.#deps;
+    const { claim, client, hooks } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
     leases.hold(claim, claimedMs);
     events.emit("claimed", () => factsOf(paid));
     try {
-      // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
-      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
+      // 9. The facilitator verifies the payment, or settles it if the offer says so. Then the handler runs.
+      const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
+      const isVerified = verdict?.kind === "verified";
       let decision: Decision;
-      if (denial !== undefined) decision = await this.#release(paid, denied(denial));
-      else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
-      else decision = await this.#verifyThenRun(paid);
+      if (verdict?.kind === "denied") decision = await this.#release(paid, await denied(verdict, paid));
+      else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid, isVerified);
+      else decision = await this.#verifyThenRun(paid, isVerified);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
@@ -265,26 +292,32 @@ export class Gate {
     }
   }
 
-  /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
-  async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
+  /** `settle: "after"`: the payment is verified, the handler runs, and the money moves afterwards. */
+  async #verifyThenRun(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
+    const { runs, admissions } = this.#deps;
+    const { hooks } = paid;
     // A payment that may be forged does not count as its payer's before it is verified.
-    const asked = this.#deps.runs.ask(paid);
-    if (paid.isSigned) asked?.start();
+    const asked = runs.ask(paid);
+    if (paid.isSigned || isVerified) asked?.start();
     let decision: Decision | undefined;
+    let own: WrittenBody | undefined;
     try {
-      const verified = await this.#verify(paid);
-      decision = verified.kind === "respond" ? verified : await this.#runVerified(paid, verified, asked);
-      return decision;
+      const verified = isVerified ? BY_SELLER : await this.#verify(paid);
+      if (verified.kind === "respond") return verified;
+      const verdict = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
+      if (verdict?.kind === "denied") return await this.#release(paid, denied(verdict, paid));
+      own = verdict?.body;
+      decision = await this.#runVerified(paid, verified, asked);
     } finally {
       if (decision?.kind !== "run") asked?.remove();
     }
+    if (own === undefined || decision.kind !== "run" || !decision.admission.isHeld) return decision;
+    return admissions.respond(paid, decision.admission, own);
   }
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
-    const { hooks, runs, events } = this.#deps;
-    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
-    if (denial !== undefined) return this.#release(paid, denied(denial));
+    const { runs, events } = this.#deps;
     const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
@@ -331,7 +364,7 @@ export class Gate {
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
     const { facilitator, listings, events, logger, now } = this.#deps;
-    const { isSigned, isForged, claim } = paid;
+    const { isSigned, isForged, claim, hooks } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
@@ -339,8 +372,10 @@ export class Gate {
       const about = { payment: claim.identity, source: sourceOf(paid), isSigned, isForged };
       response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
-      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+      const explained = explain(error);
+      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explained });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"])]);
       const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
       return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
     }
@@ -352,6 +387,7 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(reason, response.invalidMessage)]);
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
@@ -361,18 +397,21 @@ export class Gate {
   }
 
   /** `settle: "before"`: a payment whose signature may be forged is verified first. */
-  async #checkThenSettle(paid: PaidRequest): Promise<Decision> {
-    const verified = paid.isSigned ? undefined : await this.#verify(paid);
+  async #checkThenSettle(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
+    const verified = paid.isSigned || isVerified ? undefined : await this.#verify(paid);
     return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
   }
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
-    const { claim, client, route, occasion } = paid;
+    const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
+    const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
-    if (denial !== undefined) return this.#release(paid, denied(denial));
+    if (denial !== undefined) {
+      const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
+      return this.#release(paid, denied(denial, { route, occasion, receipt }));
+    }
     const settled = await settler.settle(paid, {
       from: "claimed",
       owner,
@@ -384,7 +423,9 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, tokens.headersFor(identity));
+      return respond(await bodies.settlementFailed(paid, receipt, response));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -427,23 +468,46 @@ export class Gate {
   }
 
   /** Asks for payment: a person with a browser gets a page. */
-  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+  #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
+    const { route, request } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
-    const occasion = { url, method: request.method, error, locate };
+    const occasion = toOccasion(matched, error);
     const isPerson = wantsPage(request.accept, request.userAgent);
-    const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    // A page of the seller's is made from the challenge.
+    const isUsualPage = isPerson && route.bodies.page === undefined;
+    const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    const ofPerson = isPerson ? occasion : undefined;
+    if (response instanceof Promise) {
+      return response
+        .then((awaited) => this.#challenged(matched, awaited, ofPerson))
+        .catch((error) => this.#failed(error, route.key, request));
+    }
+    return this.#challenged(matched, response, ofPerson);
+  }
+
+  /** @param ofPerson - Of a request that gets a page. */
+  #challenged(
+    matched: MatchedRequest,
+    response: GateResponse,
+    ofPerson: ChallengeOccasion | undefined,
+  ): Decision | Promise<Decision> {
+    const { route } = matched;
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    return respond(response);
+    const { page, unpaidBody } = route.bodies;
+    if (page === undefined && unpaidBody === undefined) return respond(response);
+    const own = this.#deps.bodies.unpaid(matched, response, ofPerson);
+    return own instanceof Promise ? own.then(respond) : respond(own);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */
-  #refuse({ route, request, url, locate }: MatchedRequest, refused: RefusedPayment): Decision {
+  async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
     const { status, error, reason, field } = refused;
+    const { route } = matched;
     const { events } = this.#deps;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-    return respond(challenge(route, { url, method: request.method, error, locate }, { status }));
+    return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
 
   /** An expired payment cannot pay any more, but its record may say what happened to it. */
@@ -453,7 +517,7 @@ export class Gate {
       const record = await store.find(paid.claim.identity);
       if (record === undefined) {
         events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-        return respond(refusal(paid.route, paid.occasion, reason));
+        return respond(await refusal(paid.route, paid.occasion, reason));
       }
       const decision = await replay.decide(paid, record, untilMs);
       if (decision !== undefined) return decision;
@@ -476,10 +540,10 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
+  async #release({ claim }: PaidRequest, response: AwaitedResponse): Promise<Responded> {
     void this.#deps.leases.drop(claim);
     await this.#deps.store.release(claim.identity, claim.owner);
-    return respond(response);
+    return respond(response instanceof Promise ? await response : response);
   }
 
   /** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */
@@ -511,6 +575,18 @@ type Responded = Extract<Decision, { readonly kind: "respond" }>;
 interface Verified {
   readonly kind: "verified";
   readonly extensionResponses: ExtensionResponses | undefined;
+}
+
+/** The seller says that the payment is good. */
+const BY_SELLER: Verified = Object.freeze({ kind: "verified", extensionResponses: undefined });
+
+function failureOf(reason: string, message: unknown): VerifyFailure {
+  return Object.freeze({ reason, ...(typeof message === "string" ? { message } : {}) });
+}
+
+/** Where a request was denied before it was priced, or before its payment was read. */
+function toDenial(matched: MatchedRequest) {
+  return { route: matched.route, occasion: toOccasion(matched, "") };
 }
 
 /** A function of the seller's that prices a request failed. */

@@ -27,6 +27,7 @@ import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "..
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
+import type { OwnBodies } from "./own-bodies.js";
 import type { PaidRequest } from "./paid-request.js";
 import { isSameClient, type RetryTokens } from "./proof.js";
 import {
@@ -54,6 +55,7 @@ export interface ReplayDeps {
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
   readonly admissions: Pick<Admissions, "admitSettled">;
+  readonly bodies: OwnBodies;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -108,7 +110,8 @@ export class Replay {
       case "rejected": {
         const error = record.receipt?.errorReason ?? "payment_already_used";
         this.tell(paid, "refused");
-        return { kind: "respond", response: refusal(paid.route, paid.occasion, error, record.receipt) };
+        const refused = refusal(paid.route, paid.occasion, error, record.receipt);
+        return { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, record.receipt, refused) };
       }
       case "unsent":
       case "unknown":
@@ -208,7 +211,9 @@ export class Replay {
       if (settled.kind !== "settled") {
         this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
         const proof = this.#proofFor(duplicate);
-        decision = { kind: "respond", response: notSettled(paid.route, paid.occasion, settled, proof) };
+        const response = notSettled(paid.route, paid.occasion, settled, proof);
+        const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+        decision = { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, receipt, response) };
       } else if (response === undefined) {
         decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
       } else {
@@ -259,7 +264,7 @@ export class Replay {
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
     // The owner died before its response was delivered, and the response was not kept.
     if (isLeaseOver(record, this.#deps.now())) return this.#runOwed(duplicate, record, "settled");
-    const isStreamed = paid.route.settle === "before";
+    const isStreamed = paid.offer.settle === "before";
     const isOwed = isPayers && owner.startsWith(UNPROVEN);
     if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
     // Its owner may be dead, and the payer without proof: whether it was delivered is known when the lease ends.
@@ -301,9 +306,9 @@ export class Replay {
     return { kind: "respond", response: inProgress(this.#proofFor(duplicate)) };
   }
 
-  #alreadyUsed(paid: PaidRequest): Decision {
+  async #alreadyUsed(paid: PaidRequest): Promise<Decision> {
     this.tell(paid, "refused");
-    return { kind: "respond", response: refusal(paid.route, paid.occasion, "payment_already_used") };
+    return { kind: "respond", response: await refusal(paid.route, paid.occasion, "payment_already_used") };
   }
 }
 

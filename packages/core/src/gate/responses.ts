@@ -10,6 +10,7 @@
 import type { Denied } from "../events/hooks.js";
 import type { InputProblem } from "../extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
+import type { AvailableRoute } from "../pricing/available-offers.js";
 import type { ChallengeOccasion, WrittenChallenge } from "../pricing/challenge.js";
 import { PAYWALL_POLICY, writePaywall } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -39,6 +40,9 @@ export type Headers = readonly (readonly [name: string, value: string])[];
 
 type Payable = Pick<PricedRoute, "available">;
 
+/** A response that may have to wait, because extensions of the route have a say in it. Never rejects. */
+export type AwaitedResponse = GateResponse | Promise<GateResponse>;
+
 /** How soon a client may try again when the facilitator does not say. */
 export const RETRY_AFTER_SECONDS = 5;
 
@@ -56,19 +60,19 @@ export function challenge(
   { available }: Payable,
   occasion: ChallengeOccasion,
   { status, receipt }: { readonly status: 400 | 402 | 412; readonly receipt?: SettlementResponse | undefined },
-): GateResponse {
+): AwaitedResponse {
   const route = available();
   if (route === undefined) return unavailable(receipt);
-  const { body, header } = route.challenge(occasion);
-  return json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]);
+  return withChallenge(route, occasion, ({ body, header }) =>
+    json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]),
+  );
 }
 
 /** Asks a person with a browser to pay: 402 with the same header, and a page. */
-export function challengePage({ available }: Payable, occasion: ChallengeOccasion): GateResponse {
+export function challengePage({ available }: Payable, occasion: ChallengeOccasion): AwaitedResponse {
   const route = available();
   if (route === undefined) return unavailable();
-  const written: WrittenChallenge = route.challenge(occasion);
-  return {
+  return withChallenge(route, occasion, (written) => ({
     status: 402,
     headers: [
       ["Content-Type", "text/html; charset=utf-8"],
@@ -78,7 +82,26 @@ export function challengePage({ available }: Payable, occasion: ChallengeOccasio
       [PAYMENT_REQUIRED, written.header],
     ],
     body: writePaywall(route, occasion.url, written),
-  };
+  }));
+}
+
+/** Writes a challenge. It waits only for extensions that have a say in it. */
+function withChallenge(
+  { challenge, askingChallenge }: AvailableRoute,
+  occasion: ChallengeOccasion,
+  respond: (written: WrittenChallenge) => GateResponse,
+): AwaitedResponse {
+  const { request } = occasion;
+  if (askingChallenge === undefined || request === undefined) return respond(challenge(occasion));
+  return askingChallenge(occasion, request).then(respond);
+}
+
+/** The same response with another body. */
+export function withBody(response: GateResponse, contentType: string, body: GateResponse["body"]): GateResponse {
+  const headers = response.headers.map((header) =>
+    header[0] === "Content-Type" ? (["Content-Type", contentType] as const) : header,
+  );
+  return { ...response, headers, body };
 }
 
 /** The scheme documents say 412 for this reason: the payer's tokens may not be moved yet, and a new signature does not help. */
@@ -90,7 +113,7 @@ export function refusal(
   occasion: Omit<ChallengeOccasion, "error">,
   error: string,
   receipt?: SettlementResponse,
-): GateResponse {
+): AwaitedResponse {
   const status = error === ALLOWANCE_REQUIRED ? 412 : 402;
   return challenge(route, { ...occasion, error }, { status, receipt });
 }
@@ -178,9 +201,30 @@ export function invalidInput(problems: readonly Partial<InputProblem>[]): GateRe
   return json(400, JSON.stringify({ error, message, problems: listed }), []);
 }
 
-/** 400 to 499: a hook of the seller denied. */
-export function denied({ status, message }: Denied): GateResponse {
-  return problem(status, "denied", message);
+/**
+ * 400 to 499: a hook of the seller denied. 402 asks for payment.
+ *
+ * @param receipt - Says that nothing was charged, after the handler has run. Only a 402 has one.
+ */
+export async function denied(
+  { status, message, body }: Denied,
+  {
+    route,
+    occasion,
+    receipt,
+  }: {
+    readonly route: Payable;
+    readonly occasion: Omit<ChallengeOccasion, "error">;
+    readonly receipt?: SettlementResponse;
+  },
+): Promise<GateResponse> {
+  const response =
+    status === 402
+      ? await challenge(route, { ...occasion, error: message }, { status, receipt })
+      : problem(status, "denied", message);
+  // Not the 503 of a route that nobody can pay for right now.
+  if (body === undefined || response.status !== status) return response;
+  return withBody(response, body.contentType, body.body);
 }
 
 /**
@@ -324,7 +368,7 @@ export function notSettled(
   occasion: Omit<ChallengeOccasion, "error">,
   settled: Exclude<Settled, { kind: "settled" }>,
   proof: Headers,
-): GateResponse {
+): AwaitedResponse {
   switch (settled.kind) {
     case "lost":
     case "overtaken":
@@ -379,6 +423,13 @@ function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
 /** The receipt of a response that is not charged. */
 export function notChargedHeaders(payer: string, network: string): Headers {
   return receiptHeaders({ success: false, errorReason: "not_charged", payer, transaction: "", network });
+}
+
+/** The receipt of a payment that a hook refused to settle. */
+export function deniedReceipt({ message }: Denied, payer: string, network: string): SettlementResponse {
+  // Clients may log it, or show it on a terminal.
+  const errorReason = message.replaceAll(/[^\x21-\x7e]+/g, " ");
+  return { success: false, errorReason, payer, transaction: "", network };
 }
 
 /** A response about a payment that is not a challenge. */

@@ -3,23 +3,29 @@
  *
  * @module
  */
+import type { ExtensionHooks } from "../events/combined-hooks.js";
 import { type Finding, type Findings, paymentHeaderReadFinding } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type {
+  Chargeable,
+  IdentifierMode,
+  InputValidator,
+  Page,
+  SettlementFailedBody,
+  StartTimer,
+  Unmetered,
+  UnpaidBody,
+} from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
 import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
-import {
-  type CompiledOption,
-  type DynamicTerms,
-  type PricingOccasion,
-  priceRequest,
-  type Quotes,
-  type Unpriced,
-} from "./dynamic-price.js";
+import { type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
+import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
+import { createRouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -46,6 +52,10 @@ export interface RouteTerms {
   readonly key: string;
   /** Where the resource is. Default: the URL of the request. */
   readonly url: string | undefined;
+  /** Whether it is reached by HTTP. Otherwise it is called by name, as an MCP tool is. */
+  readonly isHttp: boolean;
+  /** Whether nobody can pay for it: only requests that a hook grants reach the handler. */
+  readonly isGrantOnly: boolean;
   /** Where the server is, if `url` does not say. */
   readonly serverUrl: string | undefined;
   readonly description: string;
@@ -54,13 +64,14 @@ export interface RouteTerms {
   readonly declarations: Declarations;
   /** `undefined`: the default decides. */
   readonly chargeable: Chargeable | undefined;
-  readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
   /** Whether the handler finds the payment's header as the client sent it. */
   readonly keepPaymentHeader: boolean;
+  /** What the seller says in place of Farebox. */
+  readonly bodies: RouteBodies;
 }
 
 /** What a handler finds of the payment's header. */
@@ -68,6 +79,13 @@ export interface PaymentHeaderPolicy {
   readonly keepPaymentHeader: boolean;
   /** A handler has read the header, although it was removed. */
   readonly onRemovedHeaderRead: () => void;
+}
+
+/** The seller's bodies and page. Absent: the default. */
+export interface RouteBodies {
+  readonly unpaidBody?: UnpaidBody;
+  readonly settlementFailedBody?: SettlementFailedBody;
+  readonly page?: Page;
 }
 
 /** What was found out about a route at start-up. */
@@ -90,13 +108,15 @@ export interface PricedRoute
     PaymentHeaderPolicy {
   /** Every offer that is the same for all requests, available or not. */
   readonly offers: readonly Offer[];
-  /** Payment options whose price or recipient depends on the request. */
+  /** Payment options that are priced for each request. */
   readonly dynamic: readonly DynamicTerms[];
+  /** The seller's, and those of its extensions. */
+  readonly hooks: Hooks;
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
   readonly priceId: string;
-  /** Of a route priced for one request: an offer of ours that has expired. */
+  /** Of a route priced for one request: an offer that has expired, if it was ours. It serves to find a payment's record. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
   readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute | Unpriced>;
@@ -107,18 +127,21 @@ export interface PricingDeps {
   readonly facilitators: Supporters;
   readonly findings: Pick<Findings, "add" | "tell">;
   readonly quotes: Quotes;
+  /** The hooks of a route: the seller's, and those of its extensions. */
+  readonly hooksFor: (route: string, ofExtensions: readonly ExtensionHooks[]) => Hooks;
   readonly logger: Logger;
+  readonly timer: StartTimer;
 }
 
 /** The part of a route that its challenge is made of. */
 export function toChallengeSubject(
-  { key, description, mimeType, service, declarations }: RouteTerms,
+  { key, url, isHttp, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
   { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
-    declareAt: createDeclareAt(declarations, publicUrl),
+    declareAt: createDeclareAt(declarations, publicUrl, isHttp ? url : undefined),
     forCatalogs: [...declarations.compiled].flatMap(([key, { isPublic }]) => (isPublic === true ? [key] : [])),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
@@ -131,24 +154,33 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger }: PricingDeps,
+  { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
+  const asked = createRouteExtensions(terms.key, terms.declarations.compiled, { logger, timer });
+  const offered = {
+    ...subject,
+    asked,
+    isGrantOnly: terms.isGrantOnly,
+    onLeftOut: createShorteningLog(terms.key, logger),
+  };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
     ...subject,
+    asked,
+    hooks: hooksFor(terms.key, terms.declarations.hooks),
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
-    priceId: priceIdOf(subject, dynamic),
+    priceId: priceIdOf(subject, dynamic, terms.isGrantOnly),
     isFree: options.some(({ kind }) => kind === "free"),
     onRemovedHeaderRead: () => findings.add(paymentHeaderReadFinding(terms.key)),
   });
   if (dynamic.length === 0) return fixed;
   return Object.freeze({
     ...fixed,
+    isPending: () => fixed.isPending() || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
     async priceFor(occasion: PricingOccasion) {
-      const priced = await priceRequest(options, occasion, quotes);
+      const priced = await priceRequest(options, occasion, { quotes, facilitators, timer });
       if ("unpriced" in priced) return priced;
       const { offers, lapsed } = priced;
       if (offers === "free") return { ...fixed, isFree: true };
@@ -158,8 +190,14 @@ export function createPricedRoute(
   });
 }
 
-function priceIdOf({ key, offers }: Pick<PricedRoute, "key" | "offers">, dynamic: readonly DynamicTerms[]): string {
-  return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
+function priceIdOf(
+  { key, offers }: Pick<PricedRoute, "key" | "offers">,
+  dynamic: readonly DynamicTerms[],
+  isGrantOnly: boolean,
+): string {
+  // What grants a request may depend on the key.
+  const isOwn = isGrantOnly || dynamic.length > 0;
+  return JSON.stringify([offers.map(({ requirements }) => requirements), isOwn ? key : ""]);
 }
 
 /** Logs each way in which a challenge was shortened, once. */

@@ -5,7 +5,20 @@
  * @module
  */
 export { setSettlementOverrides } from "../index.js";
+export {
+  decodePaymentRequiredHeader,
+  decodePaymentResponseHeader,
+  decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
+  encodePaymentSignatureHeader,
+  safeBase64Decode,
+  safeBase64Encode,
+} from "./codecs.js";
 export { ExpressAdapter } from "./context.js";
+export type { EngineOptions } from "./engine-options.js";
+// biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
+export * from "./extensions/index.js";
 export {
   FacilitatorCapabilityError,
   FacilitatorResponseError,
@@ -17,13 +30,14 @@ export {
 } from "./facilitator-client.js";
 export { x402HTTPResourceServer } from "./http-resource-server.js";
 export {
-  type EngineOptions,
   type PaymentMiddleware,
   paymentMiddleware,
   paymentMiddlewareFromConfig,
   paymentMiddlewareFromHTTPServer,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
+export { avmPaywall, createPaywall, evmPaywall, svmPaywall } from "./paywall.js";
+export { matchesPattern as networkMatchesPattern } from "./registrations.js";
 export { x402ResourceServer } from "./resource-server.js";
 export { RouteConfigurationError } from "./routes.js";
 export {

@@ -3,16 +3,19 @@
  *
  * @module
  */
-import type { PaymentsOptions } from "@farebox/core";
-import { createIssues, type Issues } from "@farebox/core/issues";
+import type { PaymentHooks } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readFacilitators } from "./facilitator-client.js";
+import { findDifferences } from "./differences.js";
+import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
+import { hostExtensions } from "./extensions/host.js";
+import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
-import { tell } from "./notices.js";
-import { findScheme, readResourceServer, x402ResourceServer } from "./resource-server.js";
+import { createWarner, tell } from "./notices.js";
+import { findScheme, readResourceServer } from "./registrations.js";
+import { x402ResourceServer } from "./resource-server.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
-import { isStock } from "./schemes.js";
 import type {
   FacilitatorClient,
   HTTPResourceServerLike,
@@ -25,9 +28,6 @@ import type {
 
 /** A middleware of Express. */
 export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction) => Promise<void>;
-
-/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
-export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
 
 /**
  * Prices the routes of a table, as `paymentMiddleware` of `@x402/express` does.
@@ -90,40 +90,31 @@ interface MiddlewareOptions {
   readonly options: EngineOptions | undefined;
 }
 
-function createMiddleware(plan: HTTPRegistrations, { options }: MiddlewareOptions): PaymentMiddleware {
-  const { server, routes } = plan;
+function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
+  const { server, routes, protectedRequestHooks, paywallProvider } = plan;
+  const { paywallConfig, paywall = paywallProvider } = more;
+  const options = { ...server.options, ...more.options };
+  const { logger } = options;
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
     withMissing: true,
   });
   if (errors.length > 0) throw new RouteConfigurationError(errors);
   const issues = createIssues();
-  const facilitators = readFacilitators(server.facilitatorClients, "server.facilitatorClients", issues);
-  checkSchemes(plan, issues);
-  const { table, notices } = translateRoutes(routes, { schemes, issues });
+  const { table, originals, notices } = translateRoutes(routes, { schemes, paywall, paywallConfig, issues });
+  const routeOf = (key: string) => originals.get(key);
+  const warn = createWarner(logger);
+  const hooks: PaymentHooks = {
+    ...toNativeHooks(server, { routeOf, warn }),
+    ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
+  };
+  const registered = hostExtensions(server.registeredExtensions.values(), { routeOf, warn });
+  const extensions = [...(options.extensions ?? []), ...registered];
+  const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
-  tell(notices, options?.logger);
-  const payments = createPayments({
-    facilitator: facilitators.choices,
-    ...(facilitators.timeoutMs === undefined ? {} : { deadlines: deadlinesFor(facilitators.timeoutMs) }),
-    ...options,
-  });
-  return payments.routes(table) as PaymentMiddleware;
-}
-
-/** The engine's range. */
-const DEADLINE = { least: 100, most: 120_000 };
-
-function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines"]> {
-  const limit = Math.min(Math.max(timeoutMs, DEADLINE.least), DEADLINE.most);
-  return { verifyMs: limit, settleMs: limit, supportedMs: limit };
-}
-
-function checkSchemes({ server }: HTTPRegistrations, issues: Issues): void {
-  for (const [network, schemes] of server.registeredServerSchemes) {
-    for (const scheme of schemes.values()) {
-      if (isStock(scheme, network)) continue;
-      issues.addText(`server.register("${network}")`, "a scheme that Farebox has", scheme.scheme);
-    }
-  }
+  // Handlers of the reference find it where clients have put it.
+  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, extensions, hooks });
+  const handler = payments.routes(table);
+  tell([...findDifferences(plan), ...notices], logger);
+  return handler as PaymentMiddleware;
 }

@@ -1,0 +1,108 @@
+/**
+ * What a seller registered, as options of the engine: facilitators, schemes, money parsers, time limits.
+ *
+ * @module
+ */
+import type { Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
+import type { Issues } from "@farebox/core/issues";
+import { createPayments } from "../index.js";
+import { readFacilitators } from "./facilitator-client.js";
+import { hostScheme } from "./hosted-scheme.js";
+import { findScheme, type Registrations } from "./registrations.js";
+import { entriesOf, optionsOf } from "./routes.js";
+import { isStock, moneyParsersOf } from "./schemes.js";
+import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";
+
+/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
+export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
+
+type ReadOptions = Pick<PaymentsOptions, "facilitator" | "schemes" | "priceParsers" | "deadlines">;
+
+/**
+ * Reads what was registered.
+ *
+ * @param used - The schemes that are needed.
+ */
+export function readOptions(server: Registrations, used: readonly UsedScheme[], issues: Issues): ReadOptions {
+  const { choices, timeoutMs } = readFacilitators(server.facilitatorClients, "server.facilitatorClients", issues);
+  const hosted = used.filter(({ scheme, network }) => !isStock(scheme, network));
+  const schemes = hosted.map(({ scheme, network }) => hostScheme(scheme, network, builtInFor(scheme, network)));
+  const stock = used.filter(({ scheme, network }) => isStock(scheme, network));
+  const priceParsers = stock.flatMap((one) => toPriceParsers(one, server));
+  return {
+    facilitator: choices,
+    ...(schemes.length === 0 ? {} : { schemes }),
+    ...(priceParsers.length === 0 ? {} : { priceParsers }),
+    ...(timeoutMs === undefined ? {} : { deadlines: deadlinesFor(timeoutMs) }),
+  };
+}
+
+/** A scheme on a network, or on those of a pattern. */
+export interface UsedScheme {
+  readonly scheme: SchemeNetworkServer;
+  readonly network: Network;
+}
+
+/** Every scheme, those for one network first. */
+export function registeredSchemes({ registeredServerSchemes }: Registrations): readonly UsedScheme[] {
+  const all = [...registeredServerSchemes].flatMap(([network, schemes]) =>
+    [...schemes.values()].map((scheme) => ({ scheme, network: network as Network })),
+  );
+  return [
+    ...all.filter(({ network }) => !network.includes("*")),
+    ...all.filter(({ network }) => network.includes("*")),
+  ];
+}
+
+/** The schemes of all payment options, each once per network. */
+export function usedSchemes(server: Registrations, routes: RoutesConfig): readonly UsedScheme[] {
+  const used = new Map<string, UsedScheme>();
+  for (const [, route] of entriesOf(routes)) {
+    for (const { network, scheme: name } of optionsOf(route)) {
+      const scheme = findScheme(server.registeredServerSchemes, network, name);
+      if (scheme !== undefined) used.set(`${network} ${name}`, { scheme, network });
+    }
+  }
+  return [...used.values()];
+}
+
+function toPriceParsers(
+  { scheme, network }: UsedScheme,
+  { registeredServerSchemes }: Registrations,
+): NonNullable<PaymentsOptions["priceParsers"]> {
+  // A pattern also has networks that another scheme is registered for.
+  const isFor = (named: string) => findScheme(registeredServerSchemes, named, scheme.scheme) === scheme;
+  return moneyParsersOf(scheme).map((parse) => ({
+    scheme: scheme.scheme,
+    network,
+    parse: async (amount, named) => (isFor(named) ? ((await parse(amount, named as Network)) ?? undefined) : undefined),
+  }));
+}
+
+/** The engine's range. */
+const DEADLINE = { least: 100, most: 120_000 };
+
+function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines"]> {
+  const limit = Math.min(Math.max(timeoutMs, DEADLINE.least), DEADLINE.most);
+  return { verifyMs: limit, settleMs: limit, supportedMs: limit };
+}
+
+/** The engine's own scheme of that name on a network: it can read the payments of a subclass. */
+function builtInFor({ scheme }: SchemeNetworkServer, network: string): Scheme | undefined {
+  const namespace = network.slice(0, network.indexOf(":"));
+  return builtInSchemes().find((one) => one.scheme === scheme && one.networks === `${namespace}:*`);
+}
+
+let builtIn: readonly Scheme[] | undefined;
+
+function builtInSchemes(): readonly Scheme[] {
+  builtIn ??= createPayments({ facilitator: NOBODY }).engine.schemes;
+  return builtIn;
+}
+
+/** Never asked: no route uses it. */
+const NOBODY: Facilitator = {
+  verify: () => Promise.reject(new TypeError("not a facilitator")),
+  settle: () => Promise.reject(new TypeError("not a facilitator")),
+  supported: () => Promise.reject(new TypeError("not a facilitator")),
+};
