@@ -383,3 +383,18 @@ function sharedStore(): PaymentStore {
     renew() {},
   };
 }
+
+test("a sale by hand that swallows the error of a refused amount charges nothing until it names a good one", async () => {
+  const { sale, sign, settled } = open(UPTO);
+  const [first, second] = [await sign(), await sign()];
+  for (const [payment, amounts] of [
+    [first, ["200%"]],
+    [second, ["abc", "$0.05"]],
+  ] as const) {
+    const verified = verifiedIn(await sale.verify(payment));
+    for (const amount of amounts) await verified.settle({ amount }).catch(() => {});
+    const { kind } = await verified.settle();
+    expect(kind).toBe(amounts.length === 1 ? "refused" : "settled");
+  }
+  expect(settled()).toEqual([50_000n]);
+});
