@@ -105,6 +105,19 @@ test("a signer without a kid signs under the issuer's", async () => {
   expect(extractJWSHeader(signed.signature).kid).toBe(kid);
 });
 
+test.each([5, "", "a\r\nb", "x".repeat(2_000)])("a signer that returns %j has signed nothing", async (signature) => {
+  const sign = async () => signature as string;
+  const { signer } = jwsSigner("EdDSA");
+  const issuers = [
+    createJWSOfferReceiptIssuer("kid", { ...signer, sign }),
+    createEIP712OfferReceiptIssuer("kid", sign),
+  ];
+  for (const issuer of issuers) {
+    await expect(issuer.issueOffer(URL_, OFFER)).rejects.toThrow("returned no signature");
+    await expect(issuer.issueReceipt(URL_, PAYER, OFFER.network)).rejects.toThrow("returned no signature");
+  }
+});
+
 describe("EIP-712", () => {
   const account = privateKeyToAccount(generatePrivateKey());
   const kid = `did:pkh:eip155:1:${account.address}#key-1`;

@@ -191,6 +191,37 @@ describe("the hooks", () => {
     expect(await ask(context(""))).toBeUndefined();
   });
 
+  test("a wallet that paid passes with the same method and query, and without a body", async () => {
+    const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
+    const own = new InMemorySIWxStorage();
+    const hook = createSIWxRequestHook({ storage: own, origin: ORIGIN.origin });
+    const record = createSIWxSettleHook({ storage: own });
+    const adapt = (method: string, search: string, body?: unknown, headers: Record<string, string> = {}) => ({
+      getMethod: () => method,
+      getUrl: () => `https://api.example.com/r${search}`,
+      getBody: () => body,
+      getHeader: (name: string) => (name === "sign-in-with-x" ? header : headers[name]),
+    });
+    type Adapter = ReturnType<typeof adapt>;
+    const pay = (adapter: Adapter, amount?: string) =>
+      record({
+        result: { success: true, payer: account.address, ...(amount === undefined ? {} : { amount }) },
+        paymentPayload: {},
+        transportContext: { request: { path: "/r", adapter } },
+      });
+    const passes = async (adapter: Adapter) => (await hook({ path: "/r", adapter })) !== undefined;
+    await pay(adapt("GET", "?none"), "0");
+    expect(await passes(adapt("GET", "?none"))).toBe(false);
+    await pay(adapt("POST", "?small", { n: 1 }));
+    await pay(adapt("POST", "?small", undefined, { "content-length": "9" }));
+    expect(await passes(adapt("POST", "?small"))).toBe(false);
+    await pay(adapt("POST", "?small", {}));
+    expect(await passes(adapt("POST", "?small"))).toBe(true);
+    expect(await passes(adapt("POST", "?small", { n: 1 }))).toBe(false);
+    expect(await passes(adapt("GET", "?small"))).toBe(false);
+    expect(await passes(adapt("POST", ""))).toBe(false);
+  });
+
   test("a path that readers resolve is not recorded as the path that it leads to", async () => {
     const own = new InMemorySIWxStorage();
     const record = createSIWxSettleHook({ storage: own });
@@ -242,7 +273,7 @@ describe("the hooks", () => {
     const at = async (origin: string) => {
       const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
       const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
-      return hook({ path: "/a", adapter: { getHeader: () => header, getUrl: () => `${origin}/a` } });
+      return hook({ path: "/a", adapter: { ...context(header).adapter, getUrl: () => `${origin}/a` } });
     };
     expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
     expect(await at("https://evil.example")).toBeUndefined();

@@ -129,14 +129,20 @@ export function createEIP712OfferReceiptIssuer(kid: string, signTypedData: SignT
     format: "eip712",
     async issueOffer(resourceUrl, input) {
       const payload = offerPayload(resourceUrl, input);
-      const signature = await signTypedData(typedOffer(payload));
+      const signature = asHex(await signTypedData(typedOffer(payload)));
       return { format: "eip712", acceptIndex: input.acceptIndex, payload, signature };
     },
     async issueReceipt(resourceUrl, payer, network, transaction = "") {
       const payload = { ...receiptPayload(resourceUrl, payer, network), transaction };
-      return { format: "eip712", payload, signature: await signTypedData(typedReceipt(payload)) };
+      return { format: "eip712", payload, signature: asHex(await signTypedData(typedReceipt(payload))) };
     },
   };
+}
+
+/** A signature longer than this is not one, and would fill the header that it is in. */
+function asHex(signature: unknown): string {
+  if (typeof signature === "string" && /^0x[0-9a-f]{2,2048}$/i.test(signature)) return signature;
+  throw new TypeError("the signer returned no signature in hex");
 }
 
 function offerPayload(resourceUrl: string, input: OfferInput): OfferPayload {
@@ -156,7 +162,11 @@ function nowSeconds(): number {
 async function signJws(payload: object, issuerKid: string, signer: JWSSigner): Promise<string> {
   const { algorithm, kid = issuerKid } = signer;
   const input = `${encode(JSON.stringify({ alg: algorithm, kid }))}.${encode(canonicalJson(payload))}`;
-  return `${input}.${await signer.sign(Buffer.from(input, "utf8"))}`;
+  const signature: unknown = await signer.sign(Buffer.from(input, "utf8"));
+  if (typeof signature !== "string" || !/^[\w-]{1,1024}$/.test(signature)) {
+    throw new TypeError("the signer returned no signature in base64url");
+  }
+  return `${input}.${signature}`;
 }
 
 function encode(text: string): string {

@@ -32,13 +32,13 @@ export function hostOfKey(kid: unknown): readonly string[] {
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
- * The URL of a resource under the seller's origin; `undefined`: its host may be anybody's.
+ * The URL of a resource under the seller's origin; `undefined`: its host may be anybody's, or its path leads elsewhere.
  *
  * @param hosts - The seller's; one without a port stands for all its ports. This very machine is always one.
  * @param origin - Replaces that of the URL.
  */
 export function ownUrl(url: string, hosts: readonly string[], origin: string | undefined): string | undefined {
-  if (!URL.canParse(url)) return undefined;
+  if (plainPathOf(url) === undefined) return undefined;
   const { host, hostname, pathname, search } = new URL(url);
   if (origin !== undefined) {
     // A path may begin with two slashes, so it is not resolved.
@@ -62,8 +62,9 @@ export function urlOf(resource: unknown): string | undefined {
  */
 export function plainPathOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
-  const { origin, pathname } = new URL(url);
-  return url.startsWith(origin + pathname) ? pathname : undefined;
+  const { pathname } = new URL(url);
+  const [, written = ""] = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]*([^?#]*)/i.exec(url) ?? [];
+  return (written || "/") === pathname ? pathname : undefined;
 }
 
 /** The finding of an extension that needs a host of the seller's, and has none. */
