@@ -139,6 +139,15 @@ export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "p
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }
 
+/**
+ * A payment that the seller calls verified. If its signature does not prove who the payer is, anybody may have named that payer, so
+ * its runs are not the payer's.
+ */
+export function toVerifiedBySeller(paid: PaidRequest): PaidRequest {
+  const isProven = paid.isSigned && paid.isForged?.("failed") !== true;
+  return isProven ? paid : { ...paid, countedAs: `unproven ${sourceOf(paid)}` };
+}
+
 /** Addresses of proxies, containers and private networks. */
 const SHARED = new BlockList();
 for (const [address, prefix] of [
