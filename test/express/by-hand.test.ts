@@ -401,6 +401,56 @@ test("a sale by hand that swallows the error of a refused amount charges nothing
   expect(settled()).toEqual([50_000n]);
 });
 
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
+
+test.each<[what: string, response: unknown]>([
+  ["null", null],
+  ["a bigint", { body: 1n }],
+  ["a cycle", { body: CYCLE }],
+  ["a symbol", { body: Symbol("s") }],
+  ["a function", { body: () => {} }],
+  ["a promise", { body: Promise.resolve("x") }],
+  ["a stream", { body: new ReadableStream() }],
+  ["a blob", { body: new Blob(["x"]) }],
+  ["what throws", { body: { toJSON: () => expect.unreachable() } }],
+  ["no headers", { headers: null }],
+  ["a line break in a header", { headers: { "x-note": "a\r\nb" } }],
+  ["a header of another name", { headers: { "a b": "c" } }],
+  ["two values of one header", { headers: { "set-cookie": ["a=1", "b=2"] } }],
+  ["a status of text", { status: "200" }],
+  ["a status of 99", { status: 99 }],
+])("a response that cannot be sent, %s, charges nothing, and the payment is free", async (_what, response) => {
+  for (const settle of ["after", "before"] as const) {
+    const { sale, sign, settled } = open({ ...ROUTE, settle });
+    const payment = await sign();
+    const first = verifiedIn(await sale.verify(payment));
+    await expect(first.settle({ response: response as never })).rejects.toThrow(/^settle: response/);
+    await expect(first.settle()).rejects.toThrow("was released");
+    expect(settled().length).toBe(settle === "before" ? 1 : 0);
+    const again = verifiedIn(await sale.verify(payment));
+    const { kind } = await again.settle({ response: { body: "goods" } });
+    expect([kind, settled()]).toEqual(["settled", [10_000n]]);
+  }
+});
+
+test.each([new DataView(Buffer.from("goods").buffer.slice(0, 0)), new Uint8Array([103]).buffer, new Uint16Array(1)])(
+  "bytes of a response are kept as they are",
+  async (body) => {
+    const { sale, sign } = open();
+    const payment = await sign();
+    const settlement = await verifiedIn(await sale.verify(payment)).settle({ response: { body } });
+    if (settlement.kind === "settled") await settlement.undelivered();
+    const replay = await sale.verify(payment);
+    expect(replay.kind === "replay" && replay.response.body).toHaveLength(body.byteLength);
+  },
+);
+
+test.each([null, undefined, 5, "x", [], {}])("a payment is not found by %j", (sent) => {
+  const { payments } = open();
+  expect(payments.engine.findByHand(sent as never, {} as never)).toBeUndefined();
+});
+
 describe("a quote", () => {
   const priceOf = (text: "$0.001" | "$1") => () => text;
   const sell = (text: "$0.001" | "$1"): RouteByHand => ({
