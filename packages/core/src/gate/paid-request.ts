@@ -252,8 +252,11 @@ export function toFacilitatorRequest(
   };
 }
 
-/** Lists in `info` to which a client may add items of its own. */
+/** Lists in `info` to which a client may add items of its own. They end up in the data of a transaction. */
 const ADDITIVE: Readonly<Record<string, readonly string[]>> = { "builder-code": ["s"] };
+
+/** A builder code. */
+const ADDED = /^[a-z0-9_]{1,32}$/;
 
 /** A client has few items to add. */
 const MAX_ADDED = 16;
@@ -263,7 +266,9 @@ function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: str
   const theirs = isJsonObject(echoed["info"]) ? echoed["info"][name] : undefined;
   const ours = info[name];
   if (!Array.isArray(theirs) || !Array.isArray(ours)) return undefined;
-  const added = theirs.filter((item) => typeof item === "string" && !ours.includes(item));
+  const added = [...new Set(theirs)].filter(
+    (item) => typeof item === "string" && ADDED.test(item) && !ours.includes(item),
+  );
   return [...added.slice(0, MAX_ADDED), ...ours];
 }
 
