@@ -270,13 +270,22 @@ describe("the hooks", () => {
     const warning = once(process, "warning");
     const hook = createSIWxRequestHook({ storage: { hasPaid: () => true, recordPayment() {} } });
     expect(await warning).toMatchObject([{ code: "FAREBOX_SIGNED_HOST_UNKNOWN" }]);
-    const at = async (origin: string) => {
+    const here = { remoteAddress: "::ffff:127.0.0.1", localAddress: "127.0.0.1" };
+    const at = async (origin: string, req: object = { socket: here, headers: {} }) => {
       const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
       const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
-      return hook({ path: "/a", adapter: { ...context(header).adapter, getUrl: () => `${origin}/a` } });
+      return hook({ path: "/a", adapter: { ...context(header).adapter, getUrl: () => `${origin}/a`, req } });
     };
     expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
     expect(await at("https://evil.example")).toBeUndefined();
+    // Anybody may name this machine as the host.
+    for (const req of [
+      {},
+      { socket: { ...here, remoteAddress: "203.0.113.7" }, headers: {} },
+      { socket: here, headers: { "x-forwarded-for": "203.0.113.7" } },
+    ]) {
+      expect(await at("http://localhost:4021", req)).toBeUndefined();
+    }
   });
 
   test("the constant of version 2.10 makes challenges that the reference's client signs", async () => {

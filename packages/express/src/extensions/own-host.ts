@@ -50,6 +50,26 @@ export function ownUrl(url: string, hosts: readonly string[], origin: string | u
   return hosts.includes(host) || hosts.includes(hostname) || LOOPBACK.test(hostname) ? url : undefined;
 }
 
+/**
+ * Whether a request for the host of a URL came from this very machine, if that host is this machine. A client far away can name it, too,
+ * also through a proxy that stands here.
+ *
+ * @param native - The framework's request.
+ */
+export function isFromHere(url: string, native: unknown): boolean {
+  if (!LOOPBACK.test(new URL(url).hostname)) return true;
+  const { socket, headers } = Object(native);
+  const { remoteAddress, localAddress } = Object(socket);
+  const isProxied = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) =>
+    Object.hasOwn(Object(headers), name),
+  );
+  return !isProxied && isLoopback(remoteAddress) && isLoopback(localAddress);
+}
+
+function isLoopback(address: unknown): boolean {
+  return typeof address === "string" && /^(?:::1|(?:::ffff:)?127(?:\.\d+){3})$/.test(address);
+}
+
 /** The URL of the resource in a payment that the facilitator got: the seller's. */
 export function urlOf(resource: unknown): string | undefined {
   const url = isJsonObject(resource) ? resource["url"] : undefined;

@@ -5,7 +5,7 @@
  * @module
  */
 import { createIssues } from "@farebox/core/issues";
-import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
 import {
   admit,
   type CreateSIWxOptions,
@@ -42,6 +42,8 @@ interface Adapter {
   getUrl?(): string;
   getMethod?(): string;
   getBody?(): unknown;
+  /** The framework's request. */
+  readonly req?: unknown;
 }
 
 /** The parts of a context that the settle hook reads. */
@@ -78,7 +80,7 @@ export function createSIWxRequestHook(
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
     const own = ownUrl(adapter.getUrl?.() ?? origin ?? "", [], origin);
-    if (own === undefined) return undefined;
+    if (own === undefined || (origin === undefined && !isFromHere(own, adapter.req))) return undefined;
     const resource = isAuthOnly ? path : resourceOf(paidFor(path, adapter));
     if (resource === undefined) return undefined;
     const isGranted = await admit(header, { origin: new URL(own), resource }, { ...options, isAuthOnly });

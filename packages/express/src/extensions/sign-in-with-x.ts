@@ -16,7 +16,7 @@ import type {
 } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
+import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
 import {
   readSIWxHeader,
   type SIWxVerifyOptions,
@@ -84,7 +84,7 @@ export interface CreateSIWxOptions {
    *
    * @example "https://api.example.com"
    * @defaultValue that of the resource URL, if the seller set it by `publicUrl`, `allowedHosts` or the route's `resource`, or if it is
-   *   this very machine; otherwise nobody can sign in
+   *   this very machine, from which the request came; otherwise nobody can sign in
    */
   readonly origin?: string | undefined;
   /** @defaultValue signatures of keys, not of contract wallets */
@@ -147,12 +147,15 @@ function compile(
   if (declared === undefined) return undefined;
   const { networks, info, expirationSeconds } = declared;
   const toOwnUrl = (url: string) => ownUrl(url, ownHosts, origin);
+  // The seller may have named this machine.
+  const isNamed = ownHosts.length > 0;
   const hooks = {
     async onRequest(request: PricedRequest) {
       const { url, header } = request;
       const signedIn = header(SIGN_IN_WITH_X);
       const own = signedIn === undefined ? undefined : toOwnUrl(url);
       if (signedIn === undefined || own === undefined) return undefined;
+      if (origin === undefined && !isNamed && !isFromHere(own, request.native)) return undefined;
       const resource = isAuthOnly ? request.path : resourceOf(request);
       if (resource === undefined) return undefined;
       const isGranted = await admit(signedIn, { origin: new URL(own), resource }, { ...options, isAuthOnly });
