@@ -118,6 +118,14 @@ test.each([5, "", "a\r\nb", "x".repeat(2_000)])("a signer that returns %j has si
   }
 });
 
+test("an issuer that cannot sign is refused, with every issue at once", () => {
+  expect(() => createJWSOfferReceiptIssuer("", { algorithm: 5, sign: 5 } as never)).toThrow(
+    /kid: .*\n.*jwsSigner.algorithm: .*\n.*jwsSigner.sign: /,
+  );
+  expect(() => createJWSOfferReceiptIssuer("k", undefined as never)).toThrow(/jwsSigner.sign: /);
+  expect(() => createEIP712OfferReceiptIssuer(5 as never, 5 as never)).toThrow(/kid: .*\n.*signTypedData: /);
+});
+
 describe("EIP-712", () => {
   const account = privateKeyToAccount(generatePrivateKey());
   const kid = `did:pkh:eip155:1:${account.address}#key-1`;

@@ -4,7 +4,9 @@
  * @see x402 v2 extension `offer-receipt`, §3 to §5
  * @module
  */
+
 import type { JsonObject } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 
 /** How offers and receipts are signed. */
 export type SignatureFormat = "jws" | "eip712";
@@ -105,8 +107,17 @@ export type SignTypedDataFn = (data: any) => Promise<string>;
 const VERSION = 1;
 const DEFAULT_VALIDITY_SECONDS = 300;
 
-/** Creates an issuer that signs as JWS. Clients find the key by its `kid`, e.g. `did:web:api.example.com#key-1`. */
+/**
+ * Creates an issuer that signs as JWS. Clients find the key by its `kid`, e.g. `did:web:api.example.com#key-1`.
+ *
+ * @throws ConfigError with every issue at once.
+ */
 export function createJWSOfferReceiptIssuer(kid: string, jwsSigner: JWSSigner): OfferReceiptIssuer {
+  const { algorithm, sign }: Partial<JWSSigner> = Object(jwsSigner);
+  checkIssuer(kid, (issues) => {
+    if (typeof algorithm !== "string") issues.add("jwsSigner.algorithm", 'a name such as "EdDSA"', algorithm);
+    if (typeof sign !== "function") issues.add("jwsSigner.sign", "a function", sign);
+  });
   return {
     kid,
     format: "jws",
@@ -122,8 +133,15 @@ export function createJWSOfferReceiptIssuer(kid: string, jwsSigner: JWSSigner): 
   };
 }
 
-/** Creates an issuer that signs EIP-712 typed data. Clients recover the address of the key, often that of `payTo`. */
+/**
+ * Creates an issuer that signs EIP-712 typed data. Clients recover the address of the key, often that of `payTo`.
+ *
+ * @throws ConfigError with every issue at once.
+ */
 export function createEIP712OfferReceiptIssuer(kid: string, signTypedData: SignTypedDataFn): OfferReceiptIssuer {
+  checkIssuer(kid, (issues) => {
+    if (typeof signTypedData !== "function") issues.add("signTypedData", "a function", signTypedData);
+  });
   return {
     kid,
     format: "eip712",
@@ -137,6 +155,14 @@ export function createEIP712OfferReceiptIssuer(kid: string, signTypedData: SignT
       return { format: "eip712", payload, signature: asHex(await signTypedData(typedReceipt(payload))) };
     },
   };
+}
+
+function checkIssuer(kid: unknown, checkSigner: (issues: Issues) => void): void {
+  const issues = createIssues();
+  if (typeof kid !== "string" || kid === "")
+    issues.add("kid", "the id of a key, such as did:web:api.example.com#key-1", kid);
+  checkSigner(issues);
+  issues.throwIfAny();
 }
 
 /** A signature longer than this is not one, and would fill the header that it is in. */

@@ -64,13 +64,10 @@ export interface OfferReceiptOptions {
 export function declareOfferReceiptExtension(
   declaration: OfferReceiptDeclaration = {},
 ): Record<string, OfferReceiptDeclaration> {
-  const { includeTxHash, offerValiditySeconds } = declaration;
-  return {
-    [OFFER_RECEIPT]: {
-      ...(includeTxHash === undefined ? {} : { includeTxHash }),
-      ...(offerValiditySeconds === undefined ? {} : { offerValiditySeconds }),
-    },
-  };
+  // What is wrong with it is told when the route is compiled.
+  const isObject = typeof declaration === "object" && declaration !== null;
+  const given = isObject ? Object.entries(declaration).filter(([, value]) => value !== undefined) : [];
+  return { [OFFER_RECEIPT]: isObject ? Object.fromEntries(given) : declaration };
 }
 
 /**
