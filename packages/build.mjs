@@ -84,10 +84,11 @@ async function writeParts(options, entries) {
   });
 }
 
-/** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */
+/** The source behind each of a package's `exports` and commands: `src/facilitator/index.ts`. */
 function entriesOf(folder) {
-  const { exports } = manifestOf(folder);
-  return Object.values(exports).map((target) => target.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
+  const { exports, bin = {} } = manifestOf(folder);
+  const targets = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)];
+  return targets.map((target) => target.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
 }
 
 /** What a package depends on, with all its subpaths. What it needs for development alone, and imports all the same, becomes part of it. */
