@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { importsOf, walk } from "../../../../test/scripts/imports.mjs";
-import { runMigrate } from "./command.js";
-import { findImports } from "./imports.js";
-import { type Migration, migrate } from "./migrate.js";
-import { readTokens } from "./tokens.js";
+import { runMigrate } from "../../packages/cli/src/migrate/command.js";
+import { findImports } from "../../packages/cli/src/migrate/imports.js";
+import { type Migration, migrate } from "../../packages/cli/src/migrate/migrate.js";
+import { readTokens } from "../../packages/cli/src/migrate/tokens.js";
+import { importsOf, walk } from "../scripts/imports.mjs";
 
 let folder: string;
 
@@ -117,8 +117,8 @@ describe("imports", () => {
   });
 
   test("finds the modules that the TypeScript compiler finds, in the sources of this repository", () => {
-    const { files } = walk(new URL("../../../express/src", import.meta.url).pathname);
-    const others = walk(new URL("../../../../test/scripts", import.meta.url).pathname).files;
+    const { files } = walk(new URL("../../packages/express/src", import.meta.url).pathname);
+    const others = walk(new URL("../scripts", import.meta.url).pathname).files;
     for (const file of [...files, ...others].filter((name) => /\.m?[tj]s$/.test(name))) {
       const tokens = readTokens(readFileSync(file, "utf8"));
       if ("message" in tokens) throw new Error(`${file}: ${tokens.message}`);
