@@ -136,12 +136,21 @@ async function createBuyer(
       wrapFetchWithPaymentFromConfig(fetch, { schemes: schemes[by] as never })(url, init),
     async axios(url, by = "eip155") {
       const instance = axios.create({
+        // The wrapper pays for what is an error to axios.
         validateStatus: (status) => status !== 402,
         responseType: "text",
         transformResponse: [],
       });
-      const got = await wrapAxiosWithPaymentFromConfig(instance, { schemes: schemes[by] as never }).get(url);
+      const got = await wrapAxiosWithPaymentFromConfig(instance, { schemes: schemes[by] as never })
+        .get(url)
+        .catch((error: unknown) => refusedBy(error));
       return new Response(got.data as string, { status: got.status, headers: got.headers as Record<string, string> });
     },
   };
+}
+
+/** The response that a wrapped client throws: a 402 that answers a payment. */
+function refusedBy(error: unknown): { status: number; data: unknown; headers: unknown } {
+  if (axios.isAxiosError(error) && error.response !== undefined) return error.response;
+  throw error;
 }
