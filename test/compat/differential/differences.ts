@@ -5,13 +5,14 @@
  * @module
  */
 import { ABSENT, type Difference, type Observation } from "./compare.js";
+import type { Plan } from "./plan.js";
 
 /** A difference that is meant. */
 export interface Meant {
   /** The heading that tells it. */
   readonly heading: string;
   /** Whether it explains a difference, which is found in this exchange. */
-  readonly explains: (difference: Difference, reference: Observation, compat: Observation) => boolean;
+  readonly explains: (difference: Difference, reference: Observation, compat: Observation, plan?: Plan) => boolean;
 }
 
 /** All of them. */
@@ -40,8 +41,13 @@ export const MEANT: readonly Meant[] = [
 ];
 
 /** The heading that explains a difference. */
-export function headingOf(difference: Difference, reference: Observation, compat: Observation): string | undefined {
-  return MEANT.find(({ explains }) => explains(difference, reference, compat))?.heading;
+export function headingOf(
+  difference: Difference,
+  reference: Observation,
+  compat: Observation,
+  plan?: Plan,
+): string | undefined {
+  return MEANT.find(({ explains }) => explains(difference, reference, compat, plan))?.heading;
 }
 
 /** Whether a difference between two lists of observations has no explanation. */
