@@ -2,6 +2,7 @@
  * The reference's example servers, unchanged but for their imports, are paid by the reference's clients on local chains. To a client and
  * to the ledger, Farebox and the reference differ only where `docs/reference/compat-differences.md` says so.
  */
+import { createPayer } from "@farebox/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { fetchReference } from "../../scripts/fetch-reference.mjs";
 import { compare, normalize, type Observation, observe } from "../differential/compare.js";
@@ -53,6 +54,8 @@ const EXAMPLES: readonly Example[] = [
     file: `${SERVERS}/bazaar/index.ts`,
     purchases: [{ path: "/weather/tokyo" }, { path: "/weather/jp/osaka", by: "solana" }],
   },
+  { file: `${SERVERS}/offer-receipt/index.ts`, purchases: [WEATHER] },
+  { file: `${SERVERS}/payment-identifier/index.ts`, purchases: [WEATHER] },
   { file: `${SERVERS}/upto/index.ts`, purchases: [{ path: "/api/generate", price: 50_000n, ...SPONSORED }] },
   {
     file: "e2e/servers/express/index.ts",
@@ -81,7 +84,7 @@ describe.skipIf(reference.folder === undefined)("the reference's example servers
 
   afterAll(() => town.close());
 
-  describe.each(EXAMPLES)("$file", ({ file, purchases, hooks }) => {
+  describe.each(EXAMPLES.map((each) => [each.file, each] as const))("%s", (file, { purchases, hooks }) => {
     const seen = new Map<Side, readonly Observation[]>();
 
     afterAll(async () => {
@@ -113,11 +116,53 @@ describe.skipIf(reference.folder === undefined)("the reference's example servers
   });
 });
 
+/** It calls the resource server by hand, and forgets to wait for its challenge: the header is that of an empty object. */
+describe.skipIf(reference.folder === undefined)("the reference's server without a middleware", () => {
+  const file = `${SERVERS}/custom/index.ts`;
+
+  beforeAll(async () => {
+    town = await openTown();
+  });
+
+  afterAll(() => town.close());
+
+  async function sell(side: Side): Promise<readonly Observation[]> {
+    const server = await startExample(reference.folder as string, file, side, environment());
+    const payer = createPayer();
+    await town.chain.fund(payer.address, { usdc: 5_000n });
+    const { network, asset } = town.chain;
+    const terms = { scheme: "exact", network, asset, amount: "1000", payTo: town.payees.evm, maxTimeoutSeconds: 300 };
+    const payment = await payer.signExact({ ...terms, extra: { name: "USDC", version: "2" } });
+    const headers = { "PAYMENT-SIGNATURE": Buffer.from(JSON.stringify(payment)).toString("base64") };
+    const before = await town.earned();
+    const unpaid = await observe(await fetch(`${server.url}/weather`));
+    const paid = await observe(await fetch(`${server.url}/weather`, { headers }));
+    const facts = { earned: String((await town.earned()) - before) };
+    const observed = [unpaid, { ...paid, facts }].map((each) => withoutRuns(each, server));
+    await server.close();
+    return normalize(observed, { [payer.address]: "(payer)" });
+  }
+
+  test("sells the same with the reference and with Farebox", async () => {
+    const [theirs, ours] = [await sell("reference"), await sell("depth 2")];
+    const sold = [
+      { status: 402, challenge: {} },
+      { status: 200, receipt: { success: true }, facts: { earned: "1000" } },
+    ];
+    expect(theirs).toMatchObject(sold);
+    expect(ours).toMatchObject(sold);
+    expect(compare(theirs, ours).filter((each) => unexplained(each, theirs, ours))).toEqual([]);
+  });
+});
+
 /** A server's environment. The address of the payee is the same for all, so that challenges can be compared. */
 function environment(): Record<string, string> {
   const { evm, svm, avm } = town.payees;
   return {
+    ADDRESS: evm,
     FACILITATOR_URL: town.facilitator,
+    SIGNING_FORMAT: "eip712",
+    SIGNING_PRIVATE_KEY: `0x${"42".repeat(32)}`,
     EVM_ADDRESS: evm,
     SVM_ADDRESS: svm,
     EVM_PAYEE_ADDRESS: evm,
@@ -163,7 +208,12 @@ function withoutRuns(observation: Observation, { url }: ExampleServer): Observat
   const isReceipt = typeof receipt === "object" && receipt !== null;
   return normalize(
     { ...observation, receipt: isReceipt ? { ...receipt, transaction: typeof receipt["transaction"] } : receipt },
-    { [url]: "http://seller" },
+    {
+      [url]: "http://seller",
+      // Signed anew for each request.
+      "0x[0-9a-f]{130}": "(signature)",
+      '(?<="(validUntil|issuedAt)":)\\d+': "0",
+    },
   );
 }
 

@@ -1,12 +1,13 @@
 /**
  * Starts the reference's example servers in this process: as they are, and with their imports changed by `farebox migrate`.
  *
- * They are the authors' files. Three things are done to them, and only when they are put together: TypeScript is removed, `dotenv` reads
- * nothing, and the packages for Stellar and Aptos, which no registry has at that version, are replaced by classes that cannot be created.
+ * They are the authors' files. This is done to them, and only when they are put together: TypeScript is removed, `dotenv` reads nothing,
+ * the packages for Stellar and Aptos, which no registry has at that version, are replaced by classes that cannot be created, and the one
+ * server that names its facilitator gets the local one.
  *
  * @module
  */
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -45,7 +46,7 @@ export async function startExample(
     platform: "node",
     target: "node20",
     logLevel: "silent",
-    plugins: [importsOf(side)],
+    plugins: [importsOf(side, env["FACILITATOR_URL"] ?? "")],
   });
   const logged: string[] = [];
   const log = vi.spyOn(console, "log").mockImplementation((first) => void logged.push(String(first)));
@@ -64,6 +65,7 @@ export async function startExample(
     };
   } finally {
     vi.unstubAllEnvs();
+    await rm(file, { force: true });
   }
 }
 
@@ -87,7 +89,7 @@ async function listeningServerOf(load: () => Promise<unknown>): Promise<Server> 
   }
 }
 
-function importsOf(side: Side): Plugin {
+function importsOf(side: Side, facilitator: string): Plugin {
   return {
     name: "imports",
     setup({ onLoad, onResolve }) {
@@ -101,7 +103,10 @@ function importsOf(side: Side): Plugin {
         contents: `class Absent { constructor() { throw new Error(${JSON.stringify(`${path} is not installed`)}); } }
           export { Absent as ExactStellarScheme, Absent as ExactAptosScheme };`,
       }));
-      onLoad({ filter: /\.ts$/ }, async ({ path }) => ({ contents: await sourceOf(path, side), loader: "ts" }));
+      onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
+        contents: (await sourceOf(path, side)).replace("https://x402.org/facilitator", facilitator),
+        loader: "ts",
+      }));
     },
   };
 }
