@@ -5,7 +5,8 @@
  * hundreds. So each package is one file for each of its `exports`. All of `core` is in one file, `dist/internal.js`, so that each class
  * exists once; its other entries re-export a part of it, and the other packages import it directly. The other packages' entries are
  * for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has the schemes and
- * the catalog's declarations in its file, so that a seller loads two packages and not six.
+ * the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as `compat`, import
+ * that file and each other.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
@@ -30,6 +31,8 @@ const importWholeCore = {
 };
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
+/** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
+const ONE_PROCESS = new Set(["@farebox/express"]);
 const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
 
 compile(["packages", ...process.argv.slice(2)]);
@@ -66,10 +69,36 @@ async function bundle(folder) {
     metafile: true,
   };
   const entries = entriesOf(folder);
-  const { metafile } = await build({ ...options, entryPoints: isCore ? [WHOLE_CORE] : entries });
-  const written = new Set(Object.keys(metafile.outputs).map(normalize));
+  const written = new Set();
+  for (const entryPoints of isCore ? [[WHOLE_CORE]] : groupsOf(folder, entries)) {
+    const plugins = isCore ? options.plugins : [...options.plugins, importEntries(folder, entries, entryPoints)];
+    const { metafile } = await build({ ...options, plugins, entryPoints });
+    for (const name of Object.keys(metafile.outputs)) written.add(normalize(name));
+  }
   if (isCore) for (const name of await writeParts(options, entries)) written.add(name);
   removeLeftovers(folder, written);
+}
+
+/** The entries of a package that are for one process are built one by one: what two of them have is in one file. */
+function groupsOf(folder, entries) {
+  return ONE_PROCESS.has(manifestOf(folder).name) ? entries.map((entry) => [entry]) : [entries];
+}
+
+/** Imports the file of another entry in place of its sources. */
+function importEntries(folder, entries, [built]) {
+  const others = new Set(entries.filter((entry) => entry !== built));
+  return {
+    name: "import-entries",
+    setup({ onResolve }) {
+      if (!ONE_PROCESS.has(manifestOf(folder).name)) return;
+      onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir }) => {
+        const source = relative(folder, join(resolveDir, path)).replace(/\.js$/, ".ts");
+        if (!others.has(source)) return undefined;
+        const from = relative(dirname(built), source).replace(/\.ts$/, ".js");
+        return { path: from.startsWith(".") ? from : `./${from}`, external: true };
+      });
+    },
+  };
 }
 
 /** Writes the entries of core that re-export a part of it. */
@@ -87,8 +116,8 @@ async function writeParts(options, entries) {
 /** The source behind each of a package's `exports` and commands: `src/facilitator/index.ts`. */
 function entriesOf(folder) {
   const { exports, bin = {} } = manifestOf(folder);
-  const targets = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)];
-  return targets.map((target) => target.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
+  const targets = new Set([...Object.values(exports).map((target) => target.default), ...Object.values(bin)]);
+  return [...targets].map((target) => target.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
 }
 
 /** What a package depends on, with all its subpaths. What it needs for development alone, and imports all the same, becomes part of it. */

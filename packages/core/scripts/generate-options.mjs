@@ -118,6 +118,9 @@ const GIVEN = [
   "declare const facilitator: Facilitator;",
   "declare const isMember: (key: string | undefined) => boolean;",
   "declare const words: (body: unknown) => number;",
+  "declare const req: object;",
+  'declare const accepted: NonNullable<PriceRequest["payment"]>["accepted"];',
+  "declare const authorization: object;",
 ];
 
 function renderRow({ name, isRequired, text, example, usual }, { isArgument }) {

@@ -25,6 +25,6 @@ export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol
 export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount } from "./route/bind-keys.js";
 export { matchesMount } from "./route/path.js";
-export type { BodyDigest, BodyProblem, GateRequest } from "./route/request.js";
+export { type BodyDigest, type BodyProblem, type GateRequest, joinValues } from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";
 export type { Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";

@@ -39,6 +39,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "exposeHeaders",
       "isHost",
       "isSettlementOverrides",
+      "joinValues",
       "matchesMount",
       "placeOfRoute",
       "privateCacheControl",

@@ -36,7 +36,16 @@ export type {
   PaymentListener,
 } from "./events/events.js";
 export type { Finding, FindingCode } from "./events/findings.js";
-export type { Denial, Grant, PaymentHooks, PricedRequest } from "./events/hooks.js";
+export type {
+  Denial,
+  Grant,
+  HeldResponse,
+  PaymentContext,
+  PaymentHooks,
+  PricedRequest,
+  SellersBody,
+  SettledContext,
+} from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
   CompiledDeclaration,

@@ -52,28 +52,11 @@ export type Price = DollarPrice | TickerPrice | Text | ExactPrice | AssetPrice;
 /** A CAIP-2 network. Editors complete the usual ones; the text is checked at start. */
 export type NetworkName = KnownNetwork | Text;
 
-/** What a price, recipient or validate function gets. */
-export interface PriceRequest extends PricedRequest {
-  /**
-   * The query with its `?`, or `""`.
-   *
-   * @example "?units=metric"
-   */
-  readonly search: string;
-  /**
-   * Decoded path parameters.
-   *
-   * @example { city: "Paris" }
-   */
-  readonly pathParams: Readonly<Record<string, string>>;
-  /**
-   * The parsed body, if a parser runs before the payments. It comes from a client: check it. In a price or recipient
-   * function, reading a body throws if no parser has read it.
-   *
-   * @example { text: "hello" }
-   */
-  readonly body: unknown;
-}
+/**
+ * What a price, recipient or validate function gets. A price is quoted for all that its function read of the request. A
+ * price that reads `headers` as a whole, `payment` or `native` is not quoted: its function is called again with the payment.
+ */
+export interface PriceRequest extends PricedRequest {}
 
 /**
  * Returns the price of a request. The price is signed into the offer with all that the function read of the request, and

@@ -8,6 +8,7 @@ import {
   type BodyDigest,
   type GateRequest,
   isHost,
+  joinValues,
   matchesMount,
   type Place,
   placeOfRoute,
@@ -84,7 +85,16 @@ class ExpressRequest implements GateRequest {
   }
 
   header(name: string): string | undefined {
-    return this.#req.get(name);
+    const value: string | readonly string[] | undefined = this.#req.get(name);
+    return Array.isArray(value) ? value.join(", ") : value;
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    return joinValues(this.#req.headers);
+  }
+
+  get native(): Request {
+    return this.#req;
   }
 
   digestBody(): BodyDigest | Promise<BodyDigest> {

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash, randomUUID } from "node:crypto";
-import { type GateRequest, writeCanonicalText } from "@farebox/core/adapter";
+import { type GateRequest, joinValues, writeCanonicalText } from "@farebox/core/adapter";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
@@ -32,7 +32,7 @@ export function retryTokenOf({ _meta }: CallExtra): string | undefined {
 
 /** Binds the payment to the tool and its arguments: `digestBody` stands for both. */
 export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCall): GateRequest {
-  const headers = new Map(Object.entries(extra.requestInfo?.headers ?? {}));
+  const headers = joinValues(extra.requestInfo?.headers ?? {});
   let digest: string | undefined;
   return {
     method: "tools/call",
@@ -45,10 +45,9 @@ export function toGateRequest({ name, url }: PricedTool, { args, extra }: ToolCa
     paymentSignature: undefined,
     payment: extra._meta?.[PAYMENT_KEY],
     retryToken: retryTokenOf(extra),
-    header(sought) {
-      const value = headers.get(sought.toLowerCase());
-      return Array.isArray(value) ? value.join(", ") : value;
-    },
+    header: (name) => headers[name.toLowerCase()],
+    headers,
+    native: extra,
     body: args,
     // Only the client knows the id of its session.
     client: extra.sessionId,

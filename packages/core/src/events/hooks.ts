@@ -8,11 +8,11 @@
  * @module
  */
 import { type Issues, issuePath } from "../issues.js";
-import type { SettlementResponse } from "../protocol/documents.js";
+import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
 import { errorName, type Logger } from "./logger.js";
 
-/** A request at a priced route, before any decision. */
+/** A request at a priced route. `JSON.stringify(request)` writes all of it but `native`. */
 export interface PricedRequest {
   /**
    * HTTP method.
@@ -27,6 +27,12 @@ export interface PricedRequest {
    */
   readonly path: string;
   /**
+   * The query with its `?`, or `""`.
+   *
+   * @example "?units=metric"
+   */
+  readonly search: string;
+  /**
    * Absolute URL of the resource, as in the challenge.
    *
    * @example "https://api.example.com/weather/Paris"
@@ -39,6 +45,12 @@ export interface PricedRequest {
    */
   readonly route: string;
   /**
+   * Decoded path parameters.
+   *
+   * @example { city: "Paris" }
+   */
+  readonly pathParams: Readonly<Record<string, string>>;
+  /**
    * Whether it carries a payment, valid or not.
    *
    * @example true
@@ -50,6 +62,69 @@ export interface PricedRequest {
    * @example (name) => (name === "x-key" ? "abc" : undefined)
    */
   header(name: string): string | undefined;
+  /**
+   * All headers, by their names in lower case. Several values of one header are joined by `", "`. A request that was paid
+   * for, or let through, no longer has the headers of the payment.
+   *
+   * @example { accept: "application/json" }
+   */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * The parsed body, if a parser runs before the payments. It comes from a client: check it. In a price or recipient
+   * function, reading a body throws if no parser has read it.
+   *
+   * @example { text: "hello" }
+   */
+  readonly body: unknown;
+  /**
+   * The payment as the client sent it, decoded and unchecked; `undefined`: none, or a malformed one. Frozen.
+   *
+   * @example { x402Version: 2, accepted, payload: { signature: "0x2d6a…", authorization } }
+   */
+  readonly payment: PaymentPayload | undefined;
+  /**
+   * The framework's request: Express's `req`; the extra argument of an MCP tool call.
+   *
+   * @example req
+   */
+  readonly native: unknown;
+}
+
+/**
+ * A payment, and the request it came with. Frozen, and can be written as JSON. It has the signed payment: keep it out of
+ * public logs.
+ */
+export interface PaymentContext extends PaymentFacts {
+  /** The payment as the client sent it. Without a request: as the facilitator got it. */
+  readonly payload: PaymentPayload;
+  /** The offer it is for, with the amount that is charged as things stand. */
+  readonly requirements: PaymentRequirements;
+  /** `undefined`: the settlement of a payment that no request waits for. */
+  readonly request: PricedRequest | undefined;
+}
+
+/** A response of the handler's, held until its payment has settled. */
+export interface HeldResponse {
+  readonly status: number;
+  /** By their names in lower case. Several values of one header are joined by `", "`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `undefined`: it is larger than what is held. JSON has it as text, or its length in bytes. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** A payment that has settled. */
+export interface SettledContext extends PaymentContext {
+  readonly receipt: SettlementResponse;
+  /** The handler's response; `undefined`: the handler has yet to run, or nobody waits for its response. */
+  readonly response: HeldResponse | undefined;
+}
+
+/** A body that the seller writes in place of one of Farebox. */
+export interface SellersBody {
+  /** @example "text/html; charset=utf-8" */
+  readonly contentType: string;
+  /** Texts and bytes go out as they are, anything else as JSON. */
+  readonly body: unknown;
 }
 
 /** Refuses a request or payment. */
@@ -78,17 +153,17 @@ export interface PaymentHooks {
   /** Called for every request at a priced route, first: API keys, allow lists, free trials. */
   readonly onRequest?: (request: PricedRequest) => Maybe<Denial | Grant>;
   /** Called once the payment is claimed, before the facilitator verifies it, or settles it with `settle: "before"`. */
-  readonly beforeVerify?: (payment: PaymentFacts) => Maybe<Denial>;
+  readonly beforeVerify?: (payment: PaymentContext) => Maybe<Denial>;
   /** Called once the facilitator accepted the payment, before the handler runs. Never with `settle: "before"`. */
-  readonly afterVerify?: (payment: PaymentFacts) => Maybe<Denial>;
+  readonly afterVerify?: (payment: PaymentContext) => Maybe<Denial>;
   /** Called once, before the money moves. A denial drops the handler's response, and nothing is charged. */
-  readonly beforeSettle?: (payment: PaymentFacts) => Maybe<Denial>;
+  readonly beforeSettle?: (payment: PaymentContext) => Maybe<Denial>;
   /** Told once the money moved, or never will; also in the background. */
-  readonly afterSettle?: (payment: PaymentFacts, receipt: SettlementResponse) => void | Promise<void>;
+  readonly afterSettle?: (payment: PaymentContext, receipt: SettlementResponse) => void | Promise<void>;
   /** Told that the money may have moved; once, until more is known. */
-  readonly onSettleUnknown?: (payment: PaymentFacts) => void | Promise<void>;
+  readonly onSettleUnknown?: (payment: PaymentContext) => void | Promise<void>;
   /** Told that nothing is charged, after the handler was allowed to run, if the facilitator was never asked to settle. */
-  readonly onCancel?: (payment: PaymentFacts, reason: CancelReason) => void | Promise<void>;
+  readonly onCancel?: (payment: PaymentContext, reason: CancelReason) => void | Promise<void>;
 }
 
 /** Hooks that decide about a payment. */
@@ -168,12 +243,12 @@ export class Hooks {
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
-  async ask(name: AskingHook, facts: () => PaymentFacts): Promise<Denied | undefined> {
+  async ask(name: AskingHook, context: PaymentContext): Promise<Denied | undefined> {
     const hook = this.#hooks[name];
     if (hook === undefined) return undefined;
-    const verdict = await this.#ask(name, () => hook(facts()));
+    const verdict = await this.#ask(name, () => hook(context));
     if (verdict?.kind !== "denied") return undefined;
-    this.#deps.events.emit("denied", () => ({ ...facts(), by: name }));
+    this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
     return verdict;
   }
 
@@ -205,6 +280,11 @@ export class Hooks {
       failed(error);
     }
   }
+}
+
+/** Events have no secrets, and a context has the signed payment. */
+function factsIn({ payment, route, payer, scheme, network, asset, amount }: PaymentContext): PaymentFacts {
+  return { payment, route, payer, scheme, network, asset, amount };
 }
 
 const REFUSED = "This request was refused.";

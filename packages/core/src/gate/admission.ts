@@ -11,7 +11,7 @@ import type { Hooks } from "../events/hooks.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
-import { factsOf, withAmount } from "../settlement/outcome.js";
+import { contextOf, factsOf, withAmount } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
@@ -359,7 +359,7 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: amountNotSet() };
     }
     const payment = withAmount(paid, amount);
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(payment)) : undefined;
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(payment)) : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
       return { kind: "replace", response: denied(denial) };
@@ -435,7 +435,7 @@ class VerifiedAdmission implements HeldAdmission {
     const { events, hooks, now } = this.#deps;
     const facts = () => factsOf(this.#paid);
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
-    hooks.tell("onCancel", () => [facts(), reason]);
+    hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
 }
 

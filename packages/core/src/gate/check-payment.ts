@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
+import { SellersRequest } from "../events/priced-request.js";
 import type { InputProblem } from "../extension.js";
 import type { IdentifierMode, InputValidator, SettleTime } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
@@ -14,13 +15,7 @@ import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-i
 import type { Reason } from "../protocol/reasons.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
 import type { SignatureFinding } from "../scheme/scheme.js";
-import {
-  type CheckedPayment,
-  type MatchedRequest,
-  type ReadPayment,
-  SETTLEMENT_MARGIN_MS,
-  toPriceRequest,
-} from "./paid-request.js";
+import { type CheckedPayment, type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
 
 /** A payment that is refused without asking anybody. */
@@ -177,7 +172,7 @@ export function checkInput(
 }
 
 async function checkByFunction(validate: InputValidator, matched: MatchedRequest): Promise<GateResponse | undefined> {
-  const returned: unknown = await validate(toPriceRequest(matched));
+  const returned: unknown = await validate(new SellersRequest(matched));
   if (returned === undefined) return undefined;
   const messages: readonly unknown[] = Array.isArray(returned) ? returned : [returned];
   if (!messages.every((message) => typeof message === "string")) {

@@ -26,6 +26,7 @@ import {
 } from "../events/findings.js";
 import type { Hooks } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
+import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
@@ -38,29 +39,19 @@ import {
   resourceUrl,
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
-import { decodePayment, decodePaymentSignature } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";
 import type { Listings } from "../settlement/listings.js";
 import type { OpenStore } from "../settlement/open-store.js";
-import { explain, factsOf } from "../settlement/outcome.js";
+import { contextOf, explain, factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
-import {
-  hasPayment,
-  type MatchedRequest,
-  type PaidRequest,
-  sourceOf,
-  toPaidRequest,
-  toPricedRequest,
-  toPriceRequest,
-  toQuotedRequest,
-} from "./paid-request.js";
+import { type MatchedRequest, type PaidRequest, sourceOf, toPaidRequest, toQuotedRequest } from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
@@ -166,15 +157,14 @@ export class Gate {
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
-    const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(toPricedRequest(matched)) : undefined;
+    const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
     if (verdict?.kind === "granted") return GRANTED;
     if (verdict?.kind === "denied") return respond(denied(verdict));
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
     await this.#openStore(matched);
     if (matched.route.isPending()) await facilitator.ready();
-    const decoded =
-      request.payment === undefined ? decodePaymentSignature(request.paymentSignature) : decodePayment(request.payment);
+    const decoded = decodePaymentOf(request);
     const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
     if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
     if (route.isFree) {
@@ -242,7 +232,7 @@ export class Gate {
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
-      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", () => factsOf(paid)) : undefined;
+      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
       else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
@@ -274,7 +264,7 @@ export class Gate {
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
     const { hooks, runs, events } = this.#deps;
-    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", () => factsOf(paid)) : undefined;
+    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
@@ -362,7 +352,7 @@ export class Gate {
     const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", () => factsOf(paid)) : undefined;
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
     if (denial !== undefined) return this.#release(paid, denied(denial));
     const settled = await settler.settle(paid, {
       from: "claimed",
@@ -389,7 +379,7 @@ export class Gate {
     const { route, request } = matched;
     if (route.priceFor === undefined) return route;
     const occasion = {
-      request: toPriceRequest(matched),
+      request: new SellersRequest(matched),
       hasBody: request.hasBody === true,
       binding: toQuotedRequest(matched),
       accepted,

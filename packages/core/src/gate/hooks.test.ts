@@ -1,8 +1,23 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
-import { admissionOf, createShop, HANDLED, ROUTES, responseOf, SETTLED, stageOf } from "./shop.fixture.js";
+import {
+  admissionOf,
+  createShop,
+  HANDLED,
+  PAY_TO,
+  paymentOf,
+  ROUTES,
+  responseOf,
+  SETTLED,
+  stageOf,
+} from "./shop.fixture.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
 
 /** How far a payment gets before a hook denies it. */
 const POINTS: readonly (readonly [
@@ -136,8 +151,13 @@ describe("hooks of a payment", () => {
     const names = ["beforeVerify", "afterVerify", "beforeSettle"];
     const shop = createHookedShop(Object.fromEntries(names.map((name) => [name, ask(name)])));
     await buy(shop);
-    const facts = { ...FACTS, asset: "0xASSET", amount: "10000" };
-    expect(asked).toEqual(names.map((name) => [name, facts, true]));
+    const context = {
+      ...{ ...FACTS, asset: "0xASSET", amount: "10000" },
+      payload: paymentOf(),
+      requirements: expect.objectContaining({ payTo: PAY_TO, amount: "10000" }),
+      request: expect.objectContaining({ method: "GET", path: "/weather", hasPayment: true }),
+    };
+    expect(asked).toEqual(names.map((name) => [name, context, true]));
     await buy(shop);
     expect(asked).toHaveLength(3);
   });
@@ -273,9 +293,29 @@ describe("a notification hook", () => {
     await shop.passTime(60_000);
     shop.facilitator.settles = SETTLED;
     await shop.passTime(60_000);
+    const { payload } = paymentOf();
     expect(shop.notified).toMatchObject([
-      ["onSettleUnknown", FACTS],
-      ["afterSettle", FACTS, { success: true }],
+      ["onSettleUnknown", { ...FACTS, payload: { payload }, request: { path: "/weather" } }],
+      ["afterSettle", { ...FACTS, payload: { payload }, request: undefined }, { success: true }],
     ]);
+  });
+
+  test("no request stays in memory with a payment that is settled in the background", async () => {
+    const shop = createHookedShop({});
+    shop.facilitator.settles = new Error("lost");
+    const sell = async () => {
+      const native = {};
+      await admissionOf(await shop.pay({}, { native })).complete(HANDLED);
+      return new WeakRef(native);
+    };
+    const sold = await sell();
+    shop.notified.length = 0;
+    // A reference that was read stays until the next turn.
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(sold.deref()).toBeUndefined();
+    shop.facilitator.settles = SETTLED;
+    await shop.passTime(60_000);
+    expect(shop.notified).toMatchObject([["afterSettle", FACTS, { success: true }]]);
   });
 });

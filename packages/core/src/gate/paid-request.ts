@@ -6,10 +6,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
-import type { PricedRequest } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
-import type { PriceRequest } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
@@ -57,6 +55,8 @@ export interface CheckedPayment extends ReadPayment {
 
 /** A request with a payment for one of our offers: what all later steps work on. */
 export interface PaidRequest extends PendingPayment {
+  readonly matched: MatchedRequest;
+  readonly payload: PaymentPayload;
   readonly route: PricedRoute;
   readonly offer: Offer;
   readonly place: Place;
@@ -75,10 +75,11 @@ export interface PaidRequest extends PendingPayment {
 
 /** Puts together what was read of a request and its payment. */
 export function toPaidRequest(
-  { route, request, url, locate, arrival }: MatchedRequest,
+  matched: MatchedRequest,
   { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
   bodyDigest: string,
 ): PaidRequest {
+  const { route, request, url, locate, arrival } = matched;
   const place = locate();
   const occasion = { url, method: request.method, locate: () => place };
   const { description, mimeType, service, key } = route;
@@ -91,6 +92,8 @@ export function toPaidRequest(
     ...(identifier === undefined ? {} : { identifier }),
   };
   return {
+    matched,
+    payload: payment,
     route,
     routeKey: key,
     listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
@@ -180,33 +183,6 @@ function toBoundRequest(
 export function toQuotedRequest({ route, request }: MatchedRequest): readonly string[] {
   const { method, mountPath, path, search } = request;
   return [route.key, route.url ?? "", method, mountPath, path, fullPathOf(request), search];
-}
-
-/** What hooks see of a request. */
-export function toPricedRequest({ route, request, url }: MatchedRequest): PricedRequest {
-  return {
-    method: request.method,
-    path: fullPathOf(request),
-    url,
-    route: route.key,
-    hasPayment: hasPayment(request),
-    header(name) {
-      // `constructor` and the like: every object has these names.
-      const value: unknown = request.header?.(name);
-      return typeof value === "string" ? value : undefined;
-    },
-  };
-}
-
-/** What price, recipient and validate functions see of a request. */
-export function toPriceRequest(matched: MatchedRequest): PriceRequest {
-  const { search, body } = matched.request;
-  return { ...toPricedRequest(matched), search, body, pathParams: matched.locate().pathParams };
-}
-
-/** Whether a request carries a payment, valid or not. */
-export function hasPayment({ payment, paymentSignature }: GateRequest): boolean {
-  return payment !== undefined || paymentSignature !== undefined;
 }
 
 /** What a client adds to this extension does not count: it would end up in a public catalog. */

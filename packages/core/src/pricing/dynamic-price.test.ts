@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import {
   admissionOf,
@@ -11,7 +12,7 @@ import {
   type ShopOptions,
   stageOf,
 } from "../gate/shop.fixture.js";
-import type { PriceFunction, RouteConfig } from "../options.js";
+import type { PriceFunction, PriceRequest, RouteConfig } from "../options.js";
 import { createQuotes, type QuotedTerms } from "./dynamic-price.js";
 
 interface Offered {
@@ -41,9 +42,9 @@ function createMarket(options: ShopOptions & { readonly route?: RouteConfig } = 
 describe("a dynamic price", () => {
   test("a dynamic price is computed for each request, from its method, URL, parameters, headers and body", async () => {
     const seen: unknown[] = [];
-    const price: PriceFunction = ({ header, ...request }) => {
-      seen.push([request, header("x-plan")]);
-      return request.search === "?days=7" ? "$0.07" : "$0.01";
+    const price: PriceFunction = ({ header, method, path, url, route, hasPayment, search, pathParams, body }) => {
+      seen.push([{ method, path, url, route, hasPayment, search, pathParams, body }, header("x-plan")]);
+      return search === "?days=7" ? "$0.07" : "$0.01";
     };
     const { ask } = createShop({ routes: { "GET /:city": { accepts: { network: NETWORK, price, payTo: PAY_TO } } } });
     const request = {
@@ -321,5 +322,81 @@ describe("quotes", () => {
     for (const { market } of [other, stranger]) market.price = "$5";
     expect(stageOf(await other.payBy(offer))).toBe("held");
     expect(responseOf(await stranger.payBy(offer)).status).toBe(402);
+  });
+});
+
+describe("what a price function reads of a request", () => {
+  const HEADERS = { "x-key": "a", referer: "b", host: "shop.example" };
+
+  /** Frameworks have two names for this one header. */
+  const header = (headers: Readonly<Record<string, string>>) => (name: string) =>
+    name.toLowerCase() === "referer" ? (headers["referrer"] ?? headers["referer"]) : headers[name.toLowerCase()];
+
+  const asked = (headers: Readonly<Record<string, string>>) => ({
+    headers,
+    header: header(headers),
+    native: { ip: 1 },
+  });
+
+  /** Gets an offer for a request, and pays it with another. The price has risen meanwhile. */
+  async function payElsewhere(read: (request: PriceRequest) => unknown, other: Readonly<Record<string, string>>) {
+    let risen = "$0.01";
+    const price = (request: PriceRequest) => {
+      read(request);
+      return risen as "$0.01";
+    };
+    const shop = createShop({ routes: { "GET /weather": { accepts: { network: NETWORK, price, payTo: PAY_TO } } } });
+    const [offer] = decodeHeader(responseOf(await shop.ask(asked(HEADERS))).headers["payment-required"])[
+      "accepts"
+    ] as Offered[];
+    risen = "$5";
+    const decision = await shop.pay({ accepted: offer! }, asked(other));
+    return { isQuoted: "quote" in (offer!.extra ?? {}), isSold: stageOf(decision) === "held" };
+  }
+
+  test.each<[what: string, read: (request: PriceRequest) => unknown]>([
+    ["one header of headers", ({ headers }) => headers["x-key"]],
+    ["whether headers has one", ({ headers }) => "x-key" in headers],
+    ["a header of headers that was not sent", ({ headers }) => headers["x-none"]],
+    ["the descriptor of a header", ({ headers }) => Object.hasOwn(headers, "x-key")],
+    ["the picture of headers", ({ headers }) => expect(inspect(headers, { showProxy: false })).not.toContain("shop")],
+    ["the picture of the request", (request) => expect(inspect(request, { depth: 9 })).not.toContain("x-key")],
+    ["nothing", () => {}],
+  ])("a price that reads %s is quoted, for the same request", async (_what, read) => {
+    expect(await payElsewhere(read, HEADERS)).toEqual({ isQuoted: true, isSold: true });
+  });
+
+  test.each<[what: string, read: (request: PriceRequest) => unknown, other: Readonly<Record<string, string>>]>([
+    ["a header of headers", ({ headers }) => headers["x-key"], { ...HEADERS, "x-key": "b" }],
+    ["a header that was not sent", ({ headers }) => headers["x-none"], { ...HEADERS, "x-none": "" }],
+    ["whether there is one", ({ headers }) => "x-none" in headers, { ...HEADERS, "x-none": "" }],
+    ["its descriptor", ({ headers }) => Object.hasOwn(headers, "x-none"), { ...HEADERS, "x-none": "" }],
+    ["a header with two names", ({ headers }) => headers["referer"], { ...HEADERS, referer: "z", referrer: "b" }],
+    ["both", ({ headers, header }) => [headers["x-key"], header("referer")], { ...HEADERS, referrer: "z" }],
+  ])("a quote does not hold for another request: %s", async (_what, read, other) => {
+    expect(await payElsewhere(read, other)).toEqual({ isQuoted: true, isSold: false });
+  });
+
+  test.each<[what: string, read: (request: PriceRequest) => unknown]>([
+    ["all names of headers", ({ headers }) => Object.keys(headers)],
+    ["a copy of headers", ({ headers }) => expect({ ...headers }).toEqual(HEADERS)],
+    ["headers in a loop", ({ headers }) => [...Object.entries(headers)]],
+    ["headers as JSON", ({ headers }) => expect(JSON.parse(JSON.stringify(headers))).toEqual(HEADERS)],
+    ["the payment", ({ payment }) => payment],
+    ["the framework's request", ({ native }) => native],
+    ["the request as JSON", (request) => expect(JSON.stringify(request)).toContain('"x-key":"a"')],
+  ])("a price that reads %s is not quoted: it is asked again with the payment", async (_what, read) => {
+    expect(await payElsewhere(read, HEADERS)).toEqual({ isQuoted: false, isSold: false });
+  });
+
+  test("a price function cannot change the headers that others see", async () => {
+    const read = ({ headers }: PriceRequest) => {
+      expect(() => Object.assign(headers, { "x-key": "b" })).toThrow(TypeError);
+      expect(() => Object.setPrototypeOf(headers, { "x-key": "b" })).toThrow(TypeError);
+      expect(() => Object.preventExtensions(headers)).toThrow(TypeError);
+      expect(Reflect.deleteProperty(headers, "x-key")).toBe(false);
+      expect(headers["x-key"]).toBe("a");
+    };
+    expect(await payElsewhere(read, HEADERS)).toEqual({ isQuoted: true, isSold: true });
   });
 });

@@ -6,6 +6,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
+import { writeRequest } from "../events/priced-request.js";
 import type { PayToFunction, PriceFunction, PriceRequest } from "../options.js";
 import { ExactPrice } from "../price/exact-price.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
@@ -86,13 +87,15 @@ export async function priceRequest(
   // Also if the function caught the error: a price made up without the body does not count.
   if (request.problem !== undefined) return { unpriced: request.problem };
   // All functions have returned, so each quote is for all that any of them read.
+  const { isUnquoted } = request;
   const reads = request.names();
   const values = request.valuesOf(reads) ?? [];
   const made = called.map((one) => {
     if (!(typeof one === "object" && "compiled" in one)) return one;
     const { terms, compiled } = one;
     const until = { reads, atSeconds: occasion.nowSeconds + terms.maxTimeoutSeconds };
-    return offerOf(terms, compiled, quotes.sign(sealedTerms(terms, compiled, values), until));
+    const quote = isUnquoted ? undefined : quotes.sign(sealedTerms(terms, compiled, values), until);
+    return offerOf(terms, compiled, quote);
   });
   const offers = made.filter((offer) => offer !== "free");
   if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
@@ -161,6 +164,8 @@ function sealedTerms(
 /** Names of what a function read besides headers. No header has such a name. */
 const BODY = ":body";
 const URL_READ = ":url";
+/** In front of the name of a header that was read from `headers`. By `header`, frameworks take some names for others. */
+const OWN_HEADER = ":headers.";
 
 type Problem = Unpriced["unpriced"];
 
@@ -168,6 +173,7 @@ type Problem = Unpriced["unpriced"];
 class ReadRequest {
   readonly #occasion: PricingOccasion;
   readonly #names = new Set<string>();
+  #isUnquoted = false;
   #problem: Problem | undefined;
   #body: { readonly digest: string } | { readonly problem: Problem } | undefined;
 
@@ -178,6 +184,11 @@ class ReadRequest {
   /** Why there is no price. Set when a function read a body that it cannot be priced by. */
   get problem(): Problem | undefined {
     return this.#problem;
+  }
+
+  /** Whether a function read what cannot be named, so that a quote could hold for another request. */
+  get isUnquoted(): boolean {
+    return this.#isUnquoted;
   }
 
   /** The names of all that was read. */
@@ -195,40 +206,57 @@ class ReadRequest {
         if ("problem" in body) return undefined;
         values.push(body.digest);
       } else if (name === URL_READ) values.push(request.url);
-      else values.push(name === "" ? null : (request.header(name) ?? null));
+      else values.push(name === "" ? null : (this.#headerNamed(name) ?? null));
     }
     return values;
   }
 
   /** The request for the seller's functions. */
   observed(): PriceRequest {
-    const { url, body, header, ...seen } = this.#occasion.request;
-    const readBody = () => {
-      this.#names.add(BODY);
-      const digested = this.#digestBody();
-      if (!("problem" in digested)) return body;
-      this.#problem = digested.problem;
-      if (digested.problem === "not_parsed") throw new BodyNotParsedError(seen.route);
-      throw new RangeError("the body cannot be told from others");
-    };
-    const readUrl = () => {
-      this.#names.add(URL_READ);
-      return url;
-    };
-    return {
-      ...seen,
-      get url() {
-        return readUrl();
-      },
-      get body() {
-        return readBody();
-      },
-      header: (name) => {
-        const value = header(name);
-        this.#names.add(String(name).toLowerCase());
-        return value;
-      },
-    };
+    return new ObservedRequest(this);
+  }
+
+  /** The request itself, for what every quote is bound to. */
+  get request(): PriceRequest {
+    return this.#occasion.request;
+  }
+
+  readUrl(): string {
+    this.#names.add(URL_READ);
+    return this.request.url;
+  }
+
+  readHeader(name: string): string | undefined {
+    const value = this.request.header(name);
+    this.#names.add(String(name).toLowerCase());
+    return value;
+  }
+
+  /** A header as it is in `headers`. */
+  readOwnHeader(name: string): string | undefined {
+    this.#names.add(OWN_HEADER + name);
+    return ownHeader(this.request, name);
+  }
+
+  readBody(): unknown {
+    const { body, route } = this.request;
+    this.#names.add(BODY);
+    const digested = this.#digestBody();
+    if (!("problem" in digested)) return body;
+    this.#problem = digested.problem;
+    if (digested.problem === "not_parsed") throw new BodyNotParsedError(route);
+    throw new RangeError("the body cannot be told from others");
+  }
+
+  /** The whole request, of which a quote cannot name the parts. */
+  readAll(): PriceRequest {
+    this.#isUnquoted = true;
+    return this.request;
+  }
+
+  #headerNamed(name: string): string | undefined {
+    const { request } = this.#occasion;
+    return name.startsWith(OWN_HEADER) ? ownHeader(request, name.slice(OWN_HEADER.length)) : request.header(name);
   }
 
   /** Taken once, because a function may change the body. */
@@ -236,6 +264,82 @@ class ReadRequest {
     this.#body ??= digestBody(this.#occasion);
     return this.#body;
   }
+}
+
+function ownHeader({ headers }: PriceRequest, name: string): string | undefined {
+  return Object.hasOwn(headers, name) ? headers[name] : undefined;
+}
+
+/** The request for the seller's functions. It notes what they read. */
+class ObservedRequest implements PriceRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly route: string;
+  readonly hasPayment: boolean;
+  readonly #read: ReadRequest;
+
+  constructor(read: ReadRequest) {
+    const { method, path, route, hasPayment } = read.request;
+    this.method = method;
+    this.path = path;
+    this.route = route;
+    this.hasPayment = hasPayment;
+    this.#read = read;
+  }
+
+  get search(): string {
+    return this.#read.request.search;
+  }
+
+  get pathParams(): PriceRequest["pathParams"] {
+    return this.#read.request.pathParams;
+  }
+
+  get url(): string {
+    return this.#read.readUrl();
+  }
+
+  get body(): unknown {
+    return this.#read.readBody();
+  }
+
+  get header(): PriceRequest["header"] {
+    return (name) => this.#read.readHeader(name);
+  }
+
+  get headers(): PriceRequest["headers"] {
+    return observeHeaders(this.#read);
+  }
+
+  get payment(): PriceRequest["payment"] {
+    return this.#read.readAll().payment;
+  }
+
+  get native(): unknown {
+    return this.#read.readAll().native;
+  }
+
+  toJSON(): object {
+    return writeRequest(this.#read.readAll());
+  }
+}
+
+/** Headers that note which of them are read. The target is empty: `util.inspect` looks through a proxy unseen. */
+function observeHeaders(read: ReadRequest): PriceRequest["headers"] {
+  return new Proxy<Record<string, string>>(Object.create(null), {
+    get: (_target, name) => (typeof name === "string" ? read.readOwnHeader(name) : undefined),
+    has: (_target, name) => typeof name === "string" && read.readOwnHeader(name) !== undefined,
+    ownKeys: () => Object.keys(read.readAll().headers),
+    getOwnPropertyDescriptor(_target, name) {
+      const value = typeof name === "string" ? read.readOwnHeader(name) : undefined;
+      return value === undefined ? undefined : { value, enumerable: true, configurable: true, writable: false };
+    },
+    set: () => false,
+    defineProperty: () => false,
+    deleteProperty: () => false,
+    preventExtensions: () => false,
+    setPrototypeOf: () => false,
+  });
 }
 
 function digestBody({ request: { body }, hasBody }: PricingOccasion): { digest: string } | { problem: Problem } {

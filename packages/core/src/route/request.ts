@@ -33,6 +33,10 @@ export interface GateRequest {
   readonly retryToken?: string | undefined;
   /** The value of a header, by its name in any case. Default: no headers. */
   header?(name: string): string | undefined;
+  /** All headers, by their names in lower case; several values joined by `", "`. Read once. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The framework's request, for the seller's functions. */
+  readonly native?: unknown;
   /** Whether the request has a body, parsed or not. Default `false`. */
   readonly hasBody?: boolean;
   /** The parsed body. Default: `undefined`. */
@@ -70,4 +74,15 @@ export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
 /** The digest of a request's body, or why it has no digest. */
 export function digestOf(request: GateRequest): BodyDigest | Promise<BodyDigest> {
   return request.digestBody === undefined ? "" : request.digestBody();
+}
+
+/** Headers with one text each. No name is found that was not sent, `constructor` for example. */
+export function joinValues(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Readonly<Record<string, string>> {
+  const joined: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) joined[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return Object.freeze(joined);
 }

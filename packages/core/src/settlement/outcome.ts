@@ -9,11 +9,13 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
+import type { PaymentContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
+import { freeze, type SeenRequest, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
-import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import type { ExtensionResponses, PaymentPayload, SettlementResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
@@ -29,6 +31,9 @@ export interface PendingPayment {
   readonly listedAs?: string | undefined;
   /** The body of the facilitator's `verify` and `settle`. */
   readonly facilitatorRequest: FacilitatorRequest;
+  /** The request that waits for it, and the payment as its client sent it. Default: no request waits. */
+  readonly matched?: SeenRequest | undefined;
+  readonly payload?: PaymentPayload | undefined;
 }
 
 /** The same payment with the amount that the handler set. */
@@ -44,6 +49,23 @@ export function withAmount<T extends PendingPayment>(payment: T, amount: bigint)
 export function factsOf({ claim, payer, routeKey, facilitatorRequest }: PendingPayment): PaymentFacts {
   const { scheme, network, asset, amount } = facilitatorRequest.paymentRequirements;
   return Object.freeze({ payment: claim.identity, route: routeKey, payer, scheme, network, asset, amount });
+}
+
+/** What hooks are told about a payment. */
+export function contextOf(pending: PendingPayment): PaymentContext {
+  const { facilitatorRequest, matched, payload = structuredClone(facilitatorRequest.paymentPayload) } = pending;
+  return Object.freeze({
+    ...factsOf(pending),
+    payload: freeze(payload),
+    requirements: facilitatorRequest.paymentRequirements,
+    request: matched && new SellersRequest(matched, payload),
+  });
+}
+
+/** The payment without its request, which must not stay in memory. */
+export function withoutRequest(pending: PendingPayment): PendingPayment {
+  const { matched: _, payload: __, ...rest } = pending;
+  return rest;
 }
 
 /** How a settlement ended, as far as it is certain. */

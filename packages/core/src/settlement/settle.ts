@@ -11,7 +11,15 @@ import type { ExtensionResponses, SettlementResponse } from "../protocol/documen
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { Leases } from "./leases.js";
 import type { Listings } from "./listings.js";
-import { factsOf, type Outcome, type OutcomeDeps, type PendingPayment, reachOutcome } from "./outcome.js";
+import {
+  contextOf,
+  factsOf,
+  type Outcome,
+  type OutcomeDeps,
+  type PendingPayment,
+  reachOutcome,
+  withoutRequest,
+} from "./outcome.js";
 
 /** Where a settlement starts. */
 export interface SettlementStart {
@@ -185,23 +193,23 @@ export class Settler {
       case "settled": {
         const { receipt } = outcome;
         events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
-        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
       }
       case "rejected": {
         const { receipt } = outcome;
         events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
-        hooks.tell("afterSettle", () => [factsOf(payment), copyOf(receipt)]);
+        hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
       }
       case "unsent":
         if (isNews) events.emit("unsent", about);
         return;
       case "unknown":
-        onUnknown(payment, outcome.retryAfterSeconds);
+        onUnknown(withoutRequest(payment), outcome.retryAfterSeconds);
         if (!isNews) return;
         events.emit("unknown", about);
-        hooks.tell("onSettleUnknown", () => [factsOf(payment)]);
+        hooks.tell("onSettleUnknown", () => [contextOf(payment)]);
         return;
       default:
         outcome satisfies never;

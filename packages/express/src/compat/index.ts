@@ -1,0 +1,55 @@
+/**
+ * What sellers' files import from `@x402/express`, `@x402/core`, `@x402/evm`, `@x402/svm` and `@x402/avm`, under the same names.
+ *
+ * @see `docs/reference/compat.md`
+ * @module
+ */
+export { setSettlementOverrides } from "../index.js";
+export {
+  decodePaymentRequiredHeader,
+  decodePaymentResponseHeader,
+  decodePaymentSignatureHeader,
+  encodePaymentRequiredHeader,
+  encodePaymentResponseHeader,
+  encodePaymentSignatureHeader,
+  safeBase64Decode,
+  safeBase64Encode,
+} from "./codecs.js";
+export { ExpressAdapter } from "./context.js";
+export {
+  FacilitatorCapabilityError,
+  FacilitatorResponseError,
+  FacilitatorTimeoutError,
+  getFacilitatorResponseError,
+  HTTPFacilitatorClient,
+  SettleError,
+  VerifyError,
+} from "./facilitator-client.js";
+export { x402HTTPResourceServer } from "./http-resource-server.js";
+export {
+  type EngineOptions,
+  type PaymentMiddleware,
+  paymentMiddleware,
+  paymentMiddlewareFromConfig,
+  paymentMiddlewareFromHTTPServer,
+} from "./middleware.js";
+export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
+export { matchesPattern as networkMatchesPattern, x402ResourceServer } from "./resource-server.js";
+export { RouteConfigurationError } from "./routes.js";
+export {
+  type EvmResourceServerConfig,
+  ExactAvmScheme,
+  ExactEvmScheme,
+  ExactSvmScheme,
+  type ExactSvmServerOptions,
+  registerExactEvmScheme,
+  registerExactSvmScheme,
+  type SvmResourceServerConfig,
+  UptoEvmScheme,
+} from "./schemes.js";
+export type * from "./types.js";
+
+/** The header by which the reference's handlers set the amount. Here it has no effect: call `setSettlementOverrides`. */
+export const SETTLEMENT_OVERRIDES_HEADER = "Settlement-Overrides";
+/** The version of the protocol. */
+export const x402Version = 2;

@@ -1,0 +1,129 @@
+/**
+ * The middleware: what a seller registered, as options and a route table of the engine's.
+ *
+ * @module
+ */
+import type { PaymentsOptions } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
+import type { NextFunction, Request, Response } from "express";
+import { createPayments } from "../index.js";
+import { readFacilitators } from "./facilitator-client.js";
+import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
+import { tell } from "./notices.js";
+import { findScheme, readResourceServer, x402ResourceServer } from "./resource-server.js";
+import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
+import { isStock } from "./schemes.js";
+import type {
+  FacilitatorClient,
+  HTTPResourceServerLike,
+  PaywallConfig,
+  PaywallProvider,
+  ResourceServerLike,
+  RoutesConfig,
+  SchemeRegistration,
+} from "./types.js";
+
+/** A middleware of Express. */
+export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction) => Promise<void>;
+
+/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
+export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
+
+/**
+ * Prices the routes of a table, as `paymentMiddleware` of `@x402/express` does.
+ *
+ * @param syncFacilitatorOnStart - Without effect: facilitators are asked at start, and a request waits for them only if it needs them.
+ * @param options - More options of `createPayments`, such as a store.
+ * @throws ConfigError with every issue at once, RouteConfigurationError when a scheme is missing
+ */
+export function paymentMiddleware(
+  routes: RoutesConfig,
+  server: ResourceServerLike,
+  paywallConfig?: PaywallConfig,
+  paywall?: PaywallProvider,
+  syncFacilitatorOnStart?: boolean,
+  options?: EngineOptions,
+): PaymentMiddleware {
+  void syncFacilitatorOnStart;
+  const issues = createIssues();
+  const registrations = readResourceServer(server, "server", issues);
+  issues.throwIfAny();
+  if (registrations === undefined) throw new TypeError("server could not be read");
+  const plan = { server: registrations, owner: server, routes, protectedRequestHooks: [], paywallProvider: undefined };
+  return createMiddleware(plan, { paywallConfig, paywall, options });
+}
+
+/** As {@link paymentMiddleware}, from a server with hooks about requests. */
+export function paymentMiddlewareFromHTTPServer(
+  httpServer: HTTPResourceServerLike,
+  paywallConfig?: PaywallConfig,
+  paywall?: PaywallProvider,
+  syncFacilitatorOnStart?: boolean,
+  options?: EngineOptions,
+): PaymentMiddleware {
+  void syncFacilitatorOnStart;
+  const issues = createIssues();
+  const plan = readHTTPResourceServer(httpServer, "httpServer", issues);
+  issues.throwIfAny();
+  if (plan === undefined) throw new TypeError("httpServer could not be read");
+  return createMiddleware(plan, { paywallConfig, paywall, options });
+}
+
+/** As {@link paymentMiddleware}, without a server. */
+export function paymentMiddlewareFromConfig(
+  routes: RoutesConfig,
+  facilitatorClients?: FacilitatorClient | FacilitatorClient[],
+  schemes: SchemeRegistration[] = [],
+  paywallConfig?: PaywallConfig,
+  paywall?: PaywallProvider,
+  syncFacilitatorOnStart?: boolean,
+  options?: EngineOptions,
+): PaymentMiddleware {
+  const server = new x402ResourceServer(facilitatorClients);
+  for (const { network, server: scheme } of schemes) server.register(network, scheme);
+  return paymentMiddleware(routes, server, paywallConfig, paywall, syncFacilitatorOnStart, options);
+}
+
+interface MiddlewareOptions {
+  readonly paywallConfig: PaywallConfig | undefined;
+  readonly paywall: PaywallProvider | undefined;
+  readonly options: EngineOptions | undefined;
+}
+
+function createMiddleware(plan: HTTPRegistrations, { options }: MiddlewareOptions): PaymentMiddleware {
+  const { server, routes } = plan;
+  const schemes = server.registeredServerSchemes;
+  const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
+    withMissing: true,
+  });
+  if (errors.length > 0) throw new RouteConfigurationError(errors);
+  const issues = createIssues();
+  const facilitators = readFacilitators(server.facilitatorClients, "server.facilitatorClients", issues);
+  checkSchemes(plan, issues);
+  const { table, notices } = translateRoutes(routes, { schemes, issues });
+  issues.throwIfAny();
+  tell(notices, options?.logger);
+  const payments = createPayments({
+    facilitator: facilitators.choices,
+    ...(facilitators.timeoutMs === undefined ? {} : { deadlines: deadlinesFor(facilitators.timeoutMs) }),
+    ...options,
+  });
+  return payments.routes(table) as PaymentMiddleware;
+}
+
+/** The engine's range. */
+const DEADLINE = { least: 100, most: 120_000 };
+
+function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines"]> {
+  const limit = Math.min(Math.max(timeoutMs, DEADLINE.least), DEADLINE.most);
+  return { verifyMs: limit, settleMs: limit, supportedMs: limit };
+}
+
+function checkSchemes({ server }: HTTPRegistrations, issues: Issues): void {
+  for (const [network, schemes] of server.registeredServerSchemes) {
+    for (const scheme of schemes.values()) {
+      if (isStock(scheme, network)) continue;
+      issues.addText(`server.register("${network}")`, "a scheme that Farebox has", scheme.scheme);
+    }
+  }
+}

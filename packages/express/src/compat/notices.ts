@@ -1,0 +1,45 @@
+/**
+ * What a seller who comes from the reference is told at start: where Farebox works in another way for these routes, hooks and
+ * facilitators. Each once per process, in one block.
+ *
+ * @see `docs/reference/compat.md`
+ * @module
+ */
+import type { Logger } from "@farebox/core";
+
+/** Something that works in another way than with the reference. */
+export interface Notice {
+  /** The key of its route; `undefined`: it is about all. */
+  readonly route: string | undefined;
+  /** A sentence without its full stop. */
+  readonly text: string;
+}
+
+const told = new Set<string>();
+
+/** Sellers may create middleware for each request. */
+const MAX_TOLD = 1000;
+
+/** Tells a seller, by the logger or on stderr. */
+export function tell(notices: readonly Notice[], logger: Logger | undefined): void {
+  const news = notices.filter((notice) => isNew(`${notice.route ?? ""}: ${notice.text}`));
+  if (news.length === 0) return;
+  if (logger === undefined) {
+    const lines = news.map(({ route, text }) => `  - ${route === undefined ? "" : `${route}: `}${text}\n`);
+    process.stderr.write(`[farebox] other than with @x402/express (docs/reference/compat.md):\n${lines.join("")}`);
+    return;
+  }
+  for (const { route, text } of news) {
+    try {
+      logger.warn("FAREBOX_COMPAT", { route, message: text });
+    } catch {
+      // There is no other place to report to.
+    }
+  }
+}
+
+function isNew(id: string): boolean {
+  if (told.has(id) || told.size >= MAX_TOLD) return false;
+  told.add(id);
+  return true;
+}

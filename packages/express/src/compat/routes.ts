@@ -1,0 +1,159 @@
+/**
+ * Turns a route table of the reference's form into the engine's.
+ *
+ * @module
+ */
+import { ConfigError, type PaymentOption as NativeOption, type RouteConfig as NativeRoute } from "@farebox/core";
+import { type Issues, issuePath } from "@farebox/core/issues";
+import { toPriceContext } from "./context.js";
+import { toNativePrice } from "./money.js";
+import type { Notice } from "./notices.js";
+import { findScheme, type RegisteredSchemes } from "./resource-server.js";
+import { flowOf } from "./schemes.js";
+import type {
+  Network,
+  PaymentOption,
+  RouteConfig,
+  RoutesConfig,
+  RouteValidationError,
+  SchemeNetworkServer,
+} from "./types.js";
+
+/** Mistakes in a route table: what no scheme is registered for, or what a scheme cannot do. */
+export class RouteConfigurationError extends ConfigError {
+  readonly errors: RouteValidationError[];
+
+  constructor(errors: RouteValidationError[]) {
+    super(errors.map(toIssue));
+    (this as { name: string }).name = "RouteConfigurationError";
+    this.message = `x402 Route Configuration Errors:\n${errors.map(({ message }) => `  - ${message}`).join("\n")}`;
+    this.errors = errors;
+  }
+}
+
+function toIssue({ routePattern, scheme, network, message }: RouteValidationError): ConfigError["issues"][number] {
+  return { path: issuePath("routes", routePattern), expected: message, received: `${scheme} on ${network}` };
+}
+
+/** Routes by key. One route without a key is for every path. */
+export function entriesOf(routes: RoutesConfig): [key: string, route: RouteConfig][] {
+  if (typeof routes !== "object" || routes === null) return [];
+  return "accepts" in routes ? [["*", routes as RouteConfig]] : Object.entries(routes as Record<string, RouteConfig>);
+}
+
+/** The options of a route: one, or several. */
+export function optionsOf({ accepts }: RouteConfig): PaymentOption[] {
+  return Array.isArray(accepts) ? accepts : accepts === undefined ? [] : [accepts];
+}
+
+/** What is wrong with the options of all routes. */
+export function validateRoutes(
+  routes: RoutesConfig,
+  schemeOf: (network: Network, scheme: string) => SchemeNetworkServer | undefined,
+  { withMissing }: { readonly withMissing: boolean },
+): RouteValidationError[] {
+  return entriesOf(routes).flatMap(([routePattern, route]) =>
+    optionsOf(route).flatMap(({ scheme, network, extra }): RouteValidationError[] => {
+      const place = { routePattern, scheme, network };
+      const server = schemeOf(network, scheme);
+      if (server === undefined) {
+        if (!withMissing) return [];
+        const message = `Route "${routePattern}": No scheme implementation registered for "${scheme}" on network "${network}"`;
+        return [{ ...place, reason: "missing_scheme", message }];
+      }
+      const flow = flowOf(server, extra ?? {});
+      if (flow.ok) return [];
+      return [{ ...place, reason: flow.reason, message: `Route "${routePattern}": [x402] ${flow.message}` }];
+    }),
+  );
+}
+
+/** A route table for the engine, and what to tell its seller. */
+export interface TranslatedRoutes {
+  readonly table: Readonly<Record<string, NativeRoute>>;
+  readonly notices: readonly Notice[];
+}
+
+/** What translating a route needs. */
+export interface RoutesContext {
+  readonly schemes: RegisteredSchemes;
+  readonly issues: Issues;
+}
+
+/** Translates a route table. What is wrong with a value is left to the engine, which says where it stands. */
+export function translateRoutes(routes: RoutesConfig, context: RoutesContext): TranslatedRoutes {
+  const table: Record<string, NativeRoute> = {};
+  const notices: Notice[] = [];
+  for (const [key, route] of entriesOf(routes)) {
+    const native = toNativeKey(key);
+    if (Object.hasOwn(table, native)) {
+      context.issues.add(issuePath("routes", key), "one key per route; another key of the table is the same", key);
+    }
+    table[native] = translateRoute(native, route, { ...context, notices });
+  }
+  return { table, notices };
+}
+
+/** `get  /weather` is `GET /weather`, and `*` is every path. */
+export function toNativeKey(key: string): string {
+  const words = key.trim().split(/\s+/);
+  const [verb, path = ""] = words.length > 1 ? words : ["*", words[0]];
+  const nativePath = path === "*" ? "/*" : path;
+  return verb === "*" ? nativePath : `${verb?.toUpperCase()} ${nativePath}`;
+}
+
+/** Facilitators refuse payments for a resource with a longer description. */
+const MAX_DESCRIPTION = 500;
+
+function translateRoute(
+  key: string,
+  route: RouteConfig,
+  context: RoutesContext & { readonly notices: Notice[] },
+): NativeRoute {
+  const { description, mimeType, serviceName, tags, iconUrl, extensions, resource } = route;
+  const translated = optionsOf(route).map((option) => translateOption(option, context));
+  const settlesBefore = translated.length > 0 && translated.every(({ isUpfront }) => isUpfront);
+  const accepts = translated.map(({ isUpfront, option }) =>
+    isUpfront && !settlesBefore ? { ...option, settle: "before" } : option,
+  );
+  if (description !== undefined && description.length > MAX_DESCRIPTION) {
+    const text = `its description has ${description.length} characters, and is cut to ${MAX_DESCRIPTION}: facilitators refuse longer ones`;
+    context.notices.push({ route: key, text });
+  }
+  const native = {
+    ...{ accepts, description: description?.slice(0, MAX_DESCRIPTION), mimeType, serviceName, tags, iconUrl },
+    ...{ extensions, resource, settle: settlesBefore ? "before" : undefined },
+  };
+  return Object.fromEntries(Object.entries(native).filter(([, value]) => value !== undefined)) as NativeRoute;
+}
+
+interface TranslatedOption {
+  readonly option: NativeOption;
+  readonly isUpfront: boolean;
+}
+
+function translateOption(option: PaymentOption, { schemes }: RoutesContext): TranslatedOption {
+  const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = option;
+  const server = findScheme(schemes, network, scheme);
+  const flow = server === undefined ? undefined : flowOf(server, extra ?? {});
+  const { paymentFlow: _, assetTransferMethod, ...others } = extra ?? {};
+  const hasMethod = assetTransferMethod !== undefined && assetTransferMethod !== "default";
+  const nativeExtra = { ...others, ...(hasMethod ? { assetTransferMethod } : {}) };
+  const translated = {
+    ...{ scheme, network },
+    price: typeof price === "function" ? translatePrice(price) : toNativePrice(price),
+    payTo: typeof payTo === "function" ? (request: never) => payTo(toPriceContext(request)) : payTo,
+    ...(maxTimeoutSeconds === undefined ? {} : { maxTimeoutSeconds }),
+    ...(Object.keys(nativeExtra).length === 0 ? {} : { extra: nativeExtra }),
+  };
+  return { option: translated as NativeOption, isUpfront: flow?.ok === true && flow.flow === "upfront" };
+}
+
+type PriceFunction = Extract<PaymentOption["price"], (...args: never) => unknown>;
+
+function translatePrice(price: PriceFunction): NativeOption["price"] {
+  return (request) => {
+    const given = price(toPriceContext(request));
+    return given instanceof Promise ? given.then(toNativePrice) : toNativePrice(given as Awaited<typeof given>);
+  };
+}

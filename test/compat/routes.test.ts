@@ -1,0 +1,226 @@
+/**
+ * Route tables as the reference's sellers write them.
+ *
+ * @module
+ */
+
+import { ConfigError } from "@farebox/express";
+import {
+  ExactEvmScheme,
+  HTTPFacilitatorClient,
+  paymentMiddleware,
+  paymentMiddlewareFromConfig,
+  type RouteConfig,
+  RouteConfigurationError,
+  type RoutesConfig,
+  UptoEvmScheme,
+  x402HTTPResourceServer,
+  x402ResourceServer,
+} from "@farebox/express/compat";
+import { describe, expect, test } from "vitest";
+import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp } from "./stage.js";
+
+const OPTION = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO } as const;
+
+interface Accepted {
+  readonly amount: string;
+  readonly asset: string;
+  readonly payTo: string;
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+async function openShop(routes: RoutesConfig) {
+  const stage = await openStage();
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }))
+    .register("eip155:*", new ExactEvmScheme())
+    .register("eip155:*", new UptoEvmScheme());
+  const app = quietApp();
+  app.use(paymentMiddleware(routes, server, undefined, undefined, true, QUIET));
+  app.all("/{*rest}", (_req, res) => void res.send("served"));
+  const url = await stage.serve(app);
+  const ask = async (path: string, init?: RequestInit) => {
+    const response = await fetch(url + path, init);
+    const header = response.headers.get("PAYMENT-REQUIRED");
+    const challenge = header === null ? undefined : decode(header);
+    return { status: response.status, challenge, accepts: (challenge?.["accepts"] ?? []) as readonly Accepted[] };
+  };
+  return { ...stage, url, ask };
+}
+
+function offline(routes: RoutesConfig) {
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+  server.register(NETWORK, new ExactEvmScheme());
+  return paymentMiddleware(routes, server, undefined, undefined, false, QUIET);
+}
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe("keys", () => {
+  test.each([
+    ["get /paid", "/paid", "GET"],
+    ["GET  /paid", "/paid", "GET"],
+    ["/paid", "/paid", "DELETE"],
+    ["* /paid", "/paid", "POST"],
+    ["GET /users/[id]", "/users/7", "GET"],
+    ["GET /users/:id", "/users/7", "GET"],
+    ["/api/*", "/api", "GET"],
+    ["/api/*", "/api/a/b", "PUT"],
+    ["*", "/anything", "GET"],
+  ])("%j prices %s for %s", async (key, path, method) => {
+    const { ask } = await openShop({ [key]: { accepts: OPTION } });
+    expect((await ask(path, { method })).status).toBe(402);
+  });
+
+  test("one route without a key prices every path", async () => {
+    const { ask } = await openShop({ accepts: [OPTION] });
+    expect((await ask("/")).status).toBe(402);
+    expect((await ask("/a/b", { method: "POST" })).status).toBe(402);
+  });
+
+  test("two keys of the same route are refused at start", () => {
+    expect(() => offline({ "GET /a": { accepts: OPTION }, "get /a": { accepts: OPTION } })).toThrow(ConfigError);
+  });
+});
+
+describe("prices", () => {
+  test.each([
+    ["$0.01", "10000"],
+    ["0.01", "10000"],
+    ["$ 0.01", "10000"],
+    ["0.01 USD", "10000"],
+    ["0.01 usdc", "10000"],
+    [0.01, "10000"],
+    [1, "1000000"],
+    [0.1 + 0.2, "300000"],
+    [1e-6, "1"],
+    [{ asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", amount: "1234", extra: {} }, "1234"],
+  ])("%j is %s atomic units", async (price, amount) => {
+    const { ask } = await openShop({ "GET /paid": { accepts: { ...OPTION, price } } });
+    expect((await ask("/paid")).accepts[0]).toMatchObject({ amount });
+  });
+
+  test.each([["$0.0000001"], [1e-7], [0], [-1], [Number.NaN], ["free"], ["0.01USDC"]])(
+    "%j is refused at start",
+    (price) => {
+      expect(thrownBy(() => offline({ "GET /paid": { accepts: { ...OPTION, price } } }))).toMatchObject({
+        name: "ConfigError",
+        issues: [{ path: 'routes["GET /paid"].accepts[0].price' }],
+      });
+    },
+  );
+
+  test("a function of the reference's context prices a request, and the client pays that price", async () => {
+    const price: RouteConfig["accepts"] = {
+      ...OPTION,
+      price: async ({ adapter }) => (adapter.getQueryParam?.("tier") === "premium" ? 0.05 : "$0.01"),
+    };
+    const { ask, pay, url, income } = await openShop({ "GET /paid": { accepts: price } });
+    expect((await ask("/paid")).accepts[0]).toMatchObject({ amount: "10000" });
+    expect((await ask("/paid?tier=premium")).accepts[0]).toMatchObject({ amount: "50000" });
+    expect((await pay(`${url}/paid?tier=premium`)).status).toBe(200);
+    expect(income()).toBe(50_000n);
+  });
+
+  test("a recipient by function gets the reference's context", async () => {
+    const others = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
+    const seen: unknown[] = [];
+    const payTo: RouteConfig["accepts"] = {
+      ...OPTION,
+      payTo: (context) => {
+        const { adapter, path, method, routePattern, decodedPath } = context;
+        seen.push([
+          adapter.getMethod(),
+          adapter.getPath(),
+          adapter.getUserAgent(),
+          path,
+          method,
+          routePattern,
+          decodedPath,
+        ]);
+        return adapter.getHeader("X-Country") === "UK" ? others : PAY_TO;
+      },
+    };
+    const { ask } = await openShop({ "GET /a b": { accepts: OPTION }, "GET /pay/:who": { accepts: payTo } });
+    const { accepts } = await ask("/pay/J%C3%B6", { headers: { "x-country": "UK", "user-agent": "tester" } });
+    expect(accepts[0]?.payTo).toBe(others);
+    expect(seen[0]).toEqual(["GET", "/pay/J%C3%B6", "tester", "/pay/J%C3%B6", "GET", "/pay/:who", "/pay/Jö"]);
+  });
+});
+
+describe("options", () => {
+  test("extra.assetTransferMethod reaches the offer", async () => {
+    const price = {
+      amount: "1000",
+      asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+      extra: { assetTransferMethod: "permit2" },
+    };
+    const { ask } = await openShop({ "GET /paid": { accepts: { ...OPTION, price } } });
+    expect((await ask("/paid")).accepts[0]?.extra).toMatchObject({ assetTransferMethod: "permit2" });
+  });
+
+  test("extra.paymentFlow upfront settles before the handler runs", async () => {
+    const option = { ...OPTION, extra: { paymentFlow: "upfront" } };
+    const { ask, pay, url, facilitatorServer } = await openShop({ "GET /paid": { accepts: option } });
+    expect((await ask("/paid")).accepts[0]?.extra).toMatchObject({ paymentFlow: "upfront" });
+    expect((await pay(`${url}/paid`)).status).toBe(200);
+    expect(facilitatorServer.requests.map(({ operation }) => operation)).not.toContain("verify");
+  });
+
+  test("a description of more than 500 characters is cut", async () => {
+    const { ask } = await openShop({ "GET /paid": { accepts: OPTION, description: "d".repeat(600) } });
+    const { challenge } = await ask("/paid");
+    expect(challenge?.["resource"]).toMatchObject({ description: "d".repeat(500) });
+  });
+});
+
+describe("mistakes", () => {
+  test("an option whose scheme is not registered is named, with the reference's reason", () => {
+    const error = thrownBy(() => offline({ "GET /paid": { accepts: [OPTION, { ...OPTION, network: "solana:abc" }] } }));
+    expect(error).toBeInstanceOf(RouteConfigurationError);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error).toMatchObject({
+      name: "RouteConfigurationError",
+      code: "ERR_FAREBOX_CONFIG",
+      errors: [{ routePattern: "GET /paid", scheme: "exact", network: "solana:abc", reason: "missing_scheme" }],
+      issues: [{ path: 'routes["GET /paid"]' }],
+    });
+  });
+
+  test.each([
+    [{ paymentFlow: "escrow" }, "unsupported_payment_flow"],
+    [{ assetTransferMethod: "carrier-pigeon" }, "unsupported_asset_transfer_method"],
+  ])("what a scheme cannot do, %j, is refused by the server's constructor", (extra, reason) => {
+    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+    server.register(NETWORK, new ExactEvmScheme());
+    const routes = { "GET /paid": { accepts: { ...OPTION, extra } } };
+    expect(thrownBy(() => new x402HTTPResourceServer(server, routes))).toMatchObject({ errors: [{ reason }] });
+  });
+
+  test("no facilitator is asked that the seller did not name", () => {
+    expect(() => new HTTPFacilitatorClient()).toThrow(/the URL of your facilitator/);
+    expect(() => new x402ResourceServer()).toThrow(/none is asked that you did not name/);
+    expect(() => paymentMiddlewareFromConfig({ "GET /paid": { accepts: OPTION } })).toThrow(ConfigError);
+  });
+
+  test("a server whose private fields are gone is refused, and each of them is named", () => {
+    const server = { register() {}, hasExtension: () => false, hasRegisteredScheme: () => true, async initialize() {} };
+    expect(thrownBy(() => paymentMiddleware({ "GET /paid": { accepts: OPTION } }, server))).toMatchObject({
+      name: "ConfigError",
+      issues: expect.arrayContaining([
+        {
+          path: "server.beforeVerifyHooks",
+          expected: expect.stringContaining("@farebox/express/compat"),
+          received: expect.any(String),
+        },
+        expect.objectContaining({ path: "server.registeredServerSchemes" }),
+      ]),
+    });
+  });
+});
