@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ABSENT, type Difference, type Observation } from "./compare.js";
+import { ABSENT, compare, type Difference, type Observation } from "./compare.js";
 import type { Plan } from "./plan.js";
 
 /** A difference that is meant. */
@@ -50,15 +50,19 @@ export function headingOf(
   return MEANT.find(({ explains }) => explains(difference, reference, compat, plan))?.heading;
 }
 
-/** Whether a difference between two lists of observations has no explanation. */
-export function unexplained(
-  { path, ...values }: Difference,
-  reference: readonly Observation[],
-  compat: readonly Observation[],
-): boolean {
-  const [, at = "", rest = ""] = /^(\d+)\.(.*)$/.exec(path) ?? [];
-  const [theirs, ours] = [reference[Number(at)], compat[Number(at)]];
-  return theirs === undefined || ours === undefined || headingOf({ path: rest, ...values }, theirs, ours) === undefined;
+/** The differences between two lists of observations that have no explanation, one line each. */
+export function unexplained(reference: readonly Observation[], compat: readonly Observation[]): readonly string[] {
+  return reference.flatMap((theirs, at) => {
+    const ours = compat[at];
+    if (ours === undefined) return [`${at}: only the reference was asked`];
+    const found = compare(theirs, ours).filter((each) => headingOf(each, theirs, ours) === undefined);
+    return found.map((each) => `${at}: ${tell(each)}`);
+  });
+}
+
+/** `challenge.error: "a" with the reference, "b" here`. */
+export function tell({ path, reference, compat }: Difference): string {
+  return `${path}: ${JSON.stringify(reference)} with the reference, ${JSON.stringify(compat)} here`;
 }
 
 function isEmpty(body: unknown): boolean {

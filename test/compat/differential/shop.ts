@@ -80,7 +80,7 @@ class Shop {
         challenge: undefined,
         receipt: undefined,
         body: undefined,
-        facts: { start: (error as Error).name },
+        facts: { start: `${(error as Error).name}: ${(error as Error).message}` },
       };
     }
   }
