@@ -198,7 +198,7 @@ describe("differences", () => {
     ['const route = { extra: { paymentFlow: "upfront" } }', "upfront"],
     [`const route = { description: "${"x".repeat(501)}" }`, "descriptions"],
     ['app.get("/x", (req, res) => res.redirect("/y"))', "redirects"],
-    ['app.get("/x", (req, res) => res.status(304).end())', "redirects"],
+    ['app.get("/x", (req, res) => res.status(304).end())', "responses-that-are-not-charged"],
     ['app.get("/x", (req, res) => read(req.headers["payment-signature"]))', "payment-header"],
     ['app.get("/x", (req, res) => read(req.get("X-PAYMENT")))', "payment-header"],
   ])("%s is noted: %s", (line, difference) => {
@@ -217,6 +217,7 @@ describe("differences", () => {
     "if (required.accepts === undefined) required.accepts.map(String)",
     '// new Client() recovered: true, "GET /x": y',
     'app.get("/x", (req, res) => res.status(404).end())',
+    'app.get("/x", (req, res) => res.status(201).end())',
   ])("%s is not different", (line) => {
     expect(migrated(HEAD + CORE + line).findings).toEqual([]);
   });

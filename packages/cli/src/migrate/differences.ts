@@ -130,10 +130,13 @@ const RULES: readonly Rule[] = [
   ),
   // Handlers
   forEachSequence([".", "redirect", "("], () =>
-    note("redirects", "a redirect is not charged; the reference charges for it"),
+    note(
+      "redirects",
+      "a redirect to a priced route of yours is not charged, only what it leads to; the reference charges both",
+    ),
   ),
-  forEachSequence([".", "status", "("], unchargedStatus),
-  forEachSequence([".", "sendStatus", "("], unchargedStatus),
+  forEachSequence([".", "status", "("], notModified),
+  forEachSequence([".", "sendStatus", "("], notModified),
   paymentHeaders,
   forEachCall("setSettlementOverrides", (file, args) => {
     const [from = 0, to = 0] = args[1] ?? [];
@@ -307,9 +310,9 @@ function hasMiddleware(file: SellersFile): boolean {
   return file.imported.some(({ name }) => /^(paymentMiddleware|x402HTTPResourceServer)/.test(name));
 }
 
-function unchargedStatus(file: SellersFile, at: number): Omit<Finding, "line"> | undefined {
-  return /^30[0-9]$/.test(file.tokens[at + 3]?.text ?? "")
-    ? note("redirects", "a response with a status of 300 to 399 is not charged; the reference charges for it")
+function notModified(file: SellersFile, at: number): Omit<Finding, "line"> | undefined {
+  return file.tokens[at + 3]?.text === "304"
+    ? note("responses-that-are-not-charged", "a 304 is not charged; the reference charges for it")
     : undefined;
 }
 
