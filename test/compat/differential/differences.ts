@@ -7,20 +7,113 @@
 import { ABSENT, compare, type Difference, type Observation } from "./compare.js";
 import type { Plan } from "./plan.js";
 
+/** One exchange with both. */
+export interface Exchange {
+  readonly reference: Observation;
+  readonly compat: Observation;
+  /** The first is unpaid. */
+  readonly at: number;
+  /** What was drawn; of an example server there is no plan. */
+  readonly plan?: Plan;
+}
+
 /** A difference that is meant. */
 export interface Meant {
   /** The heading that tells it. */
   readonly heading: string;
-  /** Whether it explains a difference, which is found in this exchange. */
-  readonly explains: (difference: Difference, reference: Observation, compat: Observation, plan?: Plan) => boolean;
+  /** Whether it explains why the exchange as a whole went another way: another status, another sale. */
+  readonly turns?: (exchange: Exchange & { readonly plan: Plan }) => boolean;
+  /** Whether it explains one value. */
+  readonly explains?: (difference: Difference, exchange: Exchange) => boolean;
+}
+
+/** A difference, and the heading that explains it, if one does. */
+export interface Told {
+  readonly heading: string | undefined;
+  readonly text: string;
 }
 
 /** All of them. */
 export const MEANT: readonly Meant[] = [
+  // The exchange as a whole
+  {
+    heading: "HEAD",
+    turns: ({ plan, reference, compat }) =>
+      plan.request.method === "HEAD" && isFree(reference) && compat.status === 402,
+  },
+  {
+    heading: "ALL",
+    turns: ({ plan, reference, compat }) => plan.key.startsWith("ALL ") && isFree(reference) && compat.status === 402,
+  },
+  {
+    heading: "Paths",
+    turns: ({ plan, reference, compat }) =>
+      plan.request.path.includes("%") && reference.status === 402 && compat.status === 404,
+  },
+  {
+    heading: "Payments that cannot be read",
+    turns: ({ plan, reference, compat, at }) =>
+      /^(garbage|not a payment)$/.test(plan.payment) && at === 1 && reference.status === 402 && compat.status === 400,
+  },
+  {
+    heading: "Hooks that throw",
+    turns: ({ plan, reference, compat }) =>
+      (plan.hooks.onProtectedRequest === "throw" && reference.status === 500 && compat.status === 403) ||
+      (/throw/.test(plan.hooks.onBeforeVerify + plan.hooks.onBeforeSettle) &&
+        compat.status === 403 &&
+        compat.facts["earned"] === "0"),
+  },
+  {
+    heading: "Facilitator faults",
+    turns: ({ plan, reference, compat, at }) =>
+      plan.facilitator === "verify throws" && at > 0 && reference.status === 402 && compat.status === 503,
+  },
+  {
+    heading: "Unknown outcomes",
+    turns: ({ plan, reference, compat, at }) =>
+      plan.facilitator.startsWith("settle throws") && at > 0 && reference.status === 402 && compat.status === 503,
+  },
+  {
+    heading: "Duplicates",
+    turns: ({ plan, reference, compat, at }) =>
+      ((plan.payment === "twice" && at === 2) || plan.payment === "at once") &&
+      at > 0 &&
+      reference.status !== compat.status,
+  },
+  {
+    heading: "Recovered",
+    turns: ({ plan, reference, compat }) =>
+      /recover/.test(plan.hooks.onVerifyFailure + plan.hooks.onSettleFailure) &&
+      reference.status !== 402 &&
+      compat.status === 402,
+  },
+  {
+    heading: "Skip",
+    turns: ({ plan, reference, compat }) =>
+      plan.hooks.onBeforeSettle === "skip" && reference.status !== 402 && compat.status === 402,
+  },
+  {
+    heading: "Overrides",
+    turns: ({ plan, reference, compat }) =>
+      plan.handler.override === "1.5" && reference.status === 402 && compat.status === 500,
+  },
+  {
+    heading: "Responses that are not charged",
+    turns: ({ plan, reference, compat }) =>
+      (plan.handler.status === 304 || (plan.handler.body === "writeHead" && plan.handler.status >= 400)) &&
+      reference.status === compat.status &&
+      compat.facts["earned"] === "0",
+    explains: ({ path, reference }, { compat }) =>
+      path === "receipt" && reference === ABSENT && valueAt(compat.receipt, "errorReason") === "not_charged",
+  },
+  // Single values
   {
     heading: "Body of the 402",
-    explains: ({ path }, reference, compat) =>
-      path.startsWith("body") && reference.status === 402 && compat.status === 402 && isEmpty(reference.body),
+    explains: ({ path }, { reference, compat }) =>
+      path.startsWith("body") &&
+      reference.status === 402 &&
+      compat.status === 402 &&
+      JSON.stringify(reference.body) === "{}",
   },
   {
     heading: "Fields of an offer",
@@ -29,42 +122,98 @@ export const MEANT: readonly Meant[] = [
       /^challenge\.accepts\.\d+\.(maxAmountRequired|resource|description|mimeType|outputSchema)$/.test(path),
   },
   {
-    heading: "payment-identifier",
+    heading: "Declarations by themselves",
     explains: ({ path, reference }) =>
-      reference === ABSENT && /^challenge\.extensions(\.payment-identifier)?$/.test(path),
+      reference === ABSENT &&
+      /^challenge\.extensions(\.(payment-identifier|eip2612GasSponsoring|erc20ApprovalGasSponsoring))?$/.test(path),
+  },
+  {
+    heading: "Token domain",
+    explains: ({ path, reference }) =>
+      reference === ABSENT && /^challenge\.accepts\.\d+\.extra\.(name|version)$/.test(path),
+  },
+  {
+    heading: "Quotes",
+    explains: ({ path, reference }) => reference === ABSENT && /^challenge\.accepts\.\d+\.extra\.quote$/.test(path),
+  },
+  {
+    heading: "Resource URL",
+    explains: ({ path, reference, compat }) =>
+      path === "challenge.resource.url" && String(reference).replace(/\?.*/, "") === compat,
+  },
+  {
+    heading: "Descriptions",
+    explains: ({ path, reference, compat }) =>
+      path === "challenge.resource.description" && String(reference).slice(0, 500) === compat,
+  },
+  {
+    heading: "The first version",
+    explains: ({ path, compat }) => path === "challenge.error" && String(compat).includes("X-PAYMENT"),
+  },
+  {
+    heading: "Reasons",
+    explains: ({ path }, { reference, compat }) =>
+      path === "challenge.error" && reference.status === compat.status && reference.status === 402,
   },
   {
     heading: "Exposed headers",
     explains: ({ path, reference }) => reference === ABSENT && path === "headers.access-control-expose-headers",
   },
   { heading: "ETag", explains: ({ path, compat }) => path === "headers.etag" && compat === ABSENT },
+  {
+    heading: "Cache-Control",
+    explains: ({ path, reference, compat }) =>
+      path === "headers.cache-control" &&
+      /public|no-store/.test(String(reference)) &&
+      /private|no-store/.test(String(compat)),
+  },
 ];
 
-/** The heading that explains a difference. */
-export function headingOf(
-  difference: Difference,
-  reference: Observation,
-  compat: Observation,
-  plan?: Plan,
-): string | undefined {
-  return MEANT.find(({ explains }) => explains(difference, reference, compat, plan))?.heading;
+/** The reference served it unasked for money. */
+function isFree({ challenge, status }: Observation): boolean {
+  return challenge === ABSENT && status !== 402;
 }
 
-/** The differences between two lists of observations that have no explanation, one line each. */
-export function unexplained(reference: readonly Observation[], compat: readonly Observation[]): readonly string[] {
-  return reference.flatMap((theirs, at) => {
+function valueAt(object: unknown, key: string): unknown {
+  return typeof object === "object" && object !== null ? (object as Record<string, unknown>)[key] : undefined;
+}
+
+/** The differences of the exchanges that one client had with both. */
+export function differencesOf(
+  reference: readonly Observation[],
+  compat: readonly Observation[],
+  plan?: Plan,
+): readonly Told[] {
+  const told: Told[] = [];
+  let turned: string | undefined;
+  for (const [at, theirs] of reference.entries()) {
     const ours = compat[at];
-    if (ours === undefined) return [`${at}: only the reference was asked`];
-    const found = compare(theirs, ours).filter((each) => headingOf(each, theirs, ours) === undefined);
-    return found.map((each) => `${at}: ${tell(each)}`);
-  });
+    // One of them did not ask for money, or did not start: the exchange before has the difference.
+    if (ours === undefined) break;
+    const exchange = { reference: theirs, compat: ours, at };
+    const found = compare(theirs, ours);
+    // What follows from an exchange that went another way is not looked at: another client stands there now.
+    turned ??= plan === undefined ? undefined : turnOf({ ...exchange, plan }, found);
+    for (const each of found) {
+      const heading =
+        turned ?? MEANT.find(({ explains }) => explains?.(each, { ...exchange, ...(plan && { plan }) }))?.heading;
+      told.push({ heading, text: `${at}: ${theirs.status} and ${ours.status}, ${tell(each)}` });
+    }
+  }
+  return told;
+}
+
+function turnOf(exchange: Exchange & { readonly plan: Plan }, found: readonly Difference[]): string | undefined {
+  const isTurned = found.some(({ path }) => /^(status|facts\.(served|earned|start))$/.test(path));
+  return isTurned ? MEANT.find(({ turns }) => turns?.(exchange))?.heading : undefined;
+}
+
+/** The differences that have no explanation, one line each. */
+export function unexplained(reference: readonly Observation[], compat: readonly Observation[]): readonly string[] {
+  return differencesOf(reference, compat).flatMap(({ heading, text }) => (heading === undefined ? [text] : []));
 }
 
 /** `challenge.error: "a" with the reference, "b" here`. */
-export function tell({ path, reference, compat }: Difference): string {
+function tell({ path, reference, compat }: Difference): string {
   return `${path}: ${JSON.stringify(reference)} with the reference, ${JSON.stringify(compat)} here`;
-}
-
-function isEmpty(body: unknown): boolean {
-  return JSON.stringify(body) === "{}";
 }

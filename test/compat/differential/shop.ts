@@ -80,7 +80,7 @@ class Shop {
         challenge: undefined,
         receipt: undefined,
         body: undefined,
-        facts: { start: `${(error as Error).name}: ${(error as Error).message}` },
+        facts: startOf(error as Error),
       };
     }
   }
@@ -153,6 +153,11 @@ class Shop {
       }
     };
   }
+}
+
+/** The reference lists the mistakes in other words. */
+function startOf({ name, message }: Error): Observation["facts"] {
+  return name === "RouteConfigurationError" ? { start: name } : { start: name, why: message };
 }
 
 function optionOf({ scheme, price, payTo, maxTimeoutSeconds, upfront }: OptionPlan): object {
