@@ -187,6 +187,7 @@ describe("differences", () => {
   });
 
   test.each([
+    ['const { ExactEvmScheme } = require("@x402/evm/exact/server")', "commonjs"],
     ["server.onBeforeVerify(check)", "hooks-that-throw"],
     ["server.onProtectedRequest(async () => { throw 1; })", "hooks-that-throw"],
     ["const { req } = context.adapter as unknown as Own", "adapter"],

@@ -95,6 +95,7 @@ const RULES: readonly Rule[] = [
   forEachSequence([".", "initialize", "("], () =>
     note("start", "initialize() rejects where the reference ends the process, and names every mistake at once"),
   ),
+  required,
   forEachExtends("x402HTTPResourceServer"),
   forEachExtends("x402ResourceServer"),
   // Routes
@@ -289,6 +290,19 @@ function forEachSequence(
       const finding = isThere ? check(file, at) : undefined;
       return finding === undefined ? [] : [{ line: file.lineOf(file.tokens[at + 1]), ...finding }];
     });
+}
+
+/** `require("@x402/express")`. */
+function required(file: SellersFile): readonly Finding[] {
+  const at = file.tokens.findIndex(
+    (token, index) =>
+      isName(token, "require") &&
+      isSign(file.tokens[index + 1], "(") &&
+      /^(@x402\/|x402-express)/.test(textOf(file.tokens[index + 2]) ?? ""),
+  );
+  if (at === -1) return [];
+  const text = "Farebox is ES modules: `require` of them needs Node 20.19, 22.12 or newer";
+  return [{ line: file.lineOf(file.tokens[at]), ...note("commonjs", text) }];
 }
 
 /** `"GET /x": …`: what is priced by it here and not with the reference. */
