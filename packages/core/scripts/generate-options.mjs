@@ -35,6 +35,12 @@ const TABLES = [
     intro: "For each entry of a route's `accepts`. Prices: [pricing](../guides/pricing.md).",
   },
   {
+    title: "Price parser",
+    type: "PriceParser",
+    of: "PriceParser",
+    intro: "For each entry of `priceParsers`. Details: [pricing](../guides/pricing.md#prices-in-another-asset).",
+  },
+  {
     title: "Facilitator by URL",
     type: "HttpFacilitatorChoice",
     of: "HttpFacilitatorChoice",
@@ -118,6 +124,7 @@ const GIVEN = [
   "declare const facilitator: Facilitator;",
   "declare const isMember: (key: string | undefined) => boolean;",
   "declare const words: (body: unknown) => number;",
+  "declare const toUnits: (amount: string) => string;",
   "declare const req: object;",
   'declare const accepted: NonNullable<PriceRequest["payment"]>["accepted"];',
   "declare const authorization: object;",

@@ -253,7 +253,7 @@ function createParts(settings: Settings) {
     { facilitators: facilitator, listings, findings, payees, logger, strict, isStoreChosen: settings.isStoreChosen },
   );
   const routesDeps = {
-    ...{ settings, findings, logger },
+    ...{ settings, findings, logger, timer },
     facilitators: facilitator,
     quotes: createQuotes(openStore.secret),
   };

@@ -85,6 +85,7 @@ export type {
   PayToFunction,
   Price,
   PriceFunction,
+  PriceParser,
   PriceRequest,
   RouteConfig,
   RoutesConfig,
@@ -134,6 +135,7 @@ export type {
   PaymentReading,
   Scheme,
   SignatureFinding,
+  SupportedOffer,
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";

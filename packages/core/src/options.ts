@@ -17,8 +17,11 @@ import type { ExactPrice } from "./price/exact-price.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
 import type { KnownNetwork } from "./protocol/caip2.js";
 import type { RouteKey } from "./route/route-key.js";
+import type { SettleTime } from "./scheme/offer.js";
 import type { Scheme } from "./scheme/scheme.js";
 import type { PaymentStore } from "./store/payment-store.js";
+
+export type { SettleTime } from "./scheme/offer.js";
 
 /** Calls `act` once after `delayMs`, unless the returned function is called before. */
 export type StartTimer = (act: () => void, delayMs: number) => () => void;
@@ -67,6 +70,32 @@ export type PriceFunction = (request: PriceRequest) => Price | Promise<Price>;
 /** Returns the recipient of a request, as {@link PriceFunction} returns its price. */
 export type PayToFunction = (request: PriceRequest) => string | Promise<string>;
 
+/** Reads prices in dollars as another asset, or in a way of its own. */
+export interface PriceParser {
+  /**
+   * Name of the scheme that it is for.
+   *
+   * @example "exact"
+   * @defaultValue all
+   */
+  readonly scheme?: "exact" | "upto" | Text;
+  /**
+   * CAIP-2 network or pattern that it is for.
+   *
+   * @example "eip155:8453"
+   * @defaultValue all
+   */
+  readonly network?: NetworkName | "eip155:*" | "solana:*" | "algorand:*";
+  /**
+   * Gets the decimal of a price in dollars, `"0.01"` for `"$0.01"`, and the network of the option. Returns
+   * `{ asset, amount }` in atomic units, or nothing if the price is not its own. An option whose parser returns a promise
+   * is priced with each request.
+   *
+   * @example (amount) => ({ asset: "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", amount: toUnits(amount) })
+   */
+  readonly parse: (amount: string, network: string) => AssetPrice | undefined | Promise<AssetPrice | undefined>;
+}
+
 /** A list of payment options. Beside an array type, the compiler would not say which field of one option is wrong. */
 export interface PaymentOptionList {
   readonly length: number;
@@ -110,6 +139,13 @@ export interface PaymentOption {
    */
   readonly maxTimeoutSeconds?: number;
   /**
+   * When the money of this option moves. Clients see `"before"` as `extra.paymentFlow: "upfront"`.
+   *
+   * @example "before"
+   * @defaultValue the route's `settle`
+   */
+  readonly settle?: SettleTime;
+  /**
    * Added to the `extra` of the offer.
    *
    * @example { assetTransferMethod: "permit2" }
@@ -125,9 +161,6 @@ export type InputValidator = (
   request: PriceRequest,
   // biome-ignore lint/suspicious/noConfusingVoidType: a validator that has nothing to say is written without a return
 ) => string | readonly string[] | undefined | void | Promise<string | readonly string[] | undefined | void>;
-
-/** When the money moves, relative to the handler. */
-export type SettleTime = "after" | "before";
 
 /** What is charged when the handler of an `upto` route sets no amount. */
 export type Unmetered = "maximum" | "zero" | "error";
@@ -214,15 +247,15 @@ export interface RouteConfig {
   /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
    * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
-   * `settle: "before"`.
+   * `settle: "before"`, on the route or on a payment option.
    *
    * @example ({ isSale, location }) => isSale && location !== "/login"
    * @defaultValue status 200 to 299, and redirects, except to priced routes
    */
   readonly chargeable?: Chargeable;
   /**
-   * When the money moves. `"after"`: the response is held until it has settled. `"before"`: the handler runs once it
-   * has settled, and every response is charged.
+   * When the money moves, for payment options without their own `settle`. `"after"`: the response is held until it has
+   * settled. `"before"`: the handler runs once it has settled, and every response is charged.
    *
    * @example "before"
    * @defaultValue `"after"`
@@ -349,6 +382,14 @@ export interface PaymentsOptions {
    * @example [voucherScheme()]
    */
   readonly schemes?: readonly Scheme[];
+  /**
+   * Read prices in dollars, in this order. The first that returns something wins; if none does, `$` is the network's usual
+   * stablecoin.
+   *
+   * @example [{ network: "eip155:8453", parse: (amount) => ({ asset: "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", amount: toUnits(amount) }) }]
+   * @defaultValue none
+   */
+  readonly priceParsers?: readonly PriceParser[];
   /**
    * Your own extensions. They come before the built-in one, `bazaar`.
    *

@@ -1,7 +1,9 @@
+import type { OfferTerms, Scheme } from "@farebox/core";
 import { ExactEvmScheme as TheirScheme } from "@x402/evm/exact/server";
 import { expect, test } from "vitest";
 import { ASSETS, assetsOn } from "./assets.js";
 import { exactEvm } from "./exact/exact-evm.js";
+import { uptoEvm } from "./upto/upto-evm.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const NETWORKS = [...new Set(ASSETS.map(({ network }) => network))];
@@ -30,4 +32,38 @@ test("an offer has the token's domain, except for a token without one", () => {
     { name: "Tether America USD", version: "1" },
   ]);
   expect(assetsOn("eip155:42220")[0]).toBe(celo[0]);
+});
+
+const BASE_USDC = ASSETS.find(({ network, symbol }) => network === "eip155:8453" && symbol === "USDC")!.address;
+const UNKNOWN = "0x1111111111111111111111111111111111111111";
+
+test.each<[what: string, price: OfferTerms["price"], extra: Readonly<Record<string, unknown>>]>([
+  ["a price in dollars", "$1.00", { name: "USD Coin", version: "2", assetTransferMethod: "permit2" }],
+  [
+    "a known token",
+    { asset: BASE_USDC, amount: "1" },
+    { name: "USD Coin", version: "2", assetTransferMethod: "permit2" },
+  ],
+  ["a token without a domain", { asset: UNKNOWN, amount: "1" }, { assetTransferMethod: "permit2" }],
+])("an option by Permit2 compiles %s to an asset by Permit2", (_what, price, extra) => {
+  const terms = { network: "eip155:8453", price, payTo: PAY_TO, extra: { assetTransferMethod: "permit2" } } as const;
+  for (const scheme of [exactEvm(), uptoEvm()]) {
+    expect(scheme.compileTerms(terms)).toMatchObject({ ok: true, asset: { extra } });
+  }
+});
+
+test.each<[what: string, scheme: Scheme, price: OfferTerms["price"], asked: unknown, expected: string]>([
+  ["upto by EIP-3009", uptoEvm(), "$1.00", "eip3009", '"permit2", or nothing'],
+  ["an unknown method", exactEvm(), "$1.00", "permit3", '"eip3009", or nothing'],
+  [
+    "a price that says another method",
+    exactEvm(),
+    { asset: BASE_USDC, amount: "1", extra: { assetTransferMethod: "permit2" } },
+    "eip3009",
+    '"permit2", or nothing',
+  ],
+])("an option is refused for %s", (_what, scheme, price, asked, expected) => {
+  const terms = { network: "eip155:8453", price, payTo: PAY_TO, extra: { assetTransferMethod: asked } } as const;
+  const issues = [{ term: "extra.assetTransferMethod", expected }];
+  expect(scheme.compileTerms(terms)).toEqual({ ok: false, issues });
 });

@@ -15,19 +15,32 @@ export type AssetTransferMethod = "eip3009" | "permit2";
 const CHAIN = /^eip155:[1-9]\d{0,15}$/;
 
 /**
- * Implements `compileTerms`.
+ * Implements `compileTerms`. The seller may choose the transfer method in `extra.assetTransferMethod`.
  *
- * @param methods - The transfer methods of the scheme, its default first.
+ * @param supported - The transfer methods of the scheme, its default first.
  */
-export function compileEvmTerms(terms: OfferTerms, methods: readonly AssetTransferMethod[]): CompiledTerms {
-  const priced = priceTerms(terms, pricingBy(methods));
+export function compileEvmTerms(terms: OfferTerms, supported: readonly AssetTransferMethod[]): CompiledTerms {
+  const asked = terms.extra?.["assetTransferMethod"];
+  const priced = priceTerms(terms, pricingBy(preferring(asked, supported)));
   const issues: TermsIssue[] = priced.ok ? [] : [...priced.issues];
+  if (asked !== undefined && priced.ok && asked !== methodOf(priced.asset))
+    issues.push({ term: "extra.assetTransferMethod", expected: `"${methodOf(priced.asset)}", or nothing` });
   if (!CHAIN.test(terms.network))
     issues.push({ term: "network", expected: "eip155 and a chain id, as in eip155:84532" });
   const payToIssue = checkPayTo(terms.payTo, priced.ok ? priced.asset.id : undefined);
   if (payToIssue !== undefined) issues.push({ term: "payTo", expected: payToIssue });
   if (!priced.ok || issues.length > 0) return { ok: false, issues };
   return { ok: true, asset: priced.asset, amount: priced.amount, payTo: terms.payTo };
+}
+
+/** The methods of a scheme, the one that the seller asks for first. */
+function preferring(asked: unknown, supported: readonly AssetTransferMethod[]): readonly AssetTransferMethod[] {
+  if (asked === undefined) return supported;
+  return [...supported].sort((a, b) => Number(b === asked) - Number(a === asked));
+}
+
+function methodOf({ extra }: OfferAsset): AssetTransferMethod {
+  return extra["assetTransferMethod"] === "permit2" ? "permit2" : "eip3009";
 }
 
 function pricingBy(methods: readonly AssetTransferMethod[]): Pricing {

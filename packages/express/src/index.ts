@@ -52,6 +52,7 @@ export {
   type Price,
   type PricedRequest,
   type PriceFunction,
+  type PriceParser,
   type PriceRequest,
   price,
   type Recovery,

@@ -6,7 +6,14 @@
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
 import { type AssetPrice, isZeroPrice } from "../price/price.js";
-import { type CompiledOption, type DynamicTerms, isPrice, writePrice } from "../pricing/dynamic-price.js";
+import {
+  type CompiledOption,
+  type DynamicTerms,
+  isPrice,
+  parseByParsers,
+  parsersFor,
+  writePrice,
+} from "../pricing/payment-option.js";
 import {
   canonicalNetwork,
   expectedNetwork,
@@ -27,6 +34,7 @@ const KEYS = Object.keys({
   network: true,
   payTo: true,
   maxTimeoutSeconds: true,
+  settle: true,
   extra: true,
 } satisfies Record<keyof PaymentOption, true>);
 
@@ -37,11 +45,21 @@ const FREE: CompiledOption = Object.freeze({ kind: "free" });
 /** The `paymentFlow` of offers that are settled before the handler runs. */
 const UPFRONT = "upfront";
 
+/** How an option says what the reference writes as `paymentFlow`. */
+const FLOWS = new Map<unknown, string>([
+  [UPFRONT, 'settle: "before"'],
+  ["authorization", 'settle: "after"'],
+]);
+
 /** The settings that payment options depend on. */
-export type AcceptsSettings = Pick<Settings, "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn">;
+export type AcceptsSettings = Pick<
+  Settings,
+  "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn" | "priceParsers"
+>;
 
 interface RouteContext {
   readonly path: string;
+  /** The route's, for options without their own. */
   readonly settle: SettleTime;
   /** Whether a price may be zero. */
   readonly free: boolean;
@@ -84,7 +102,9 @@ interface OfferContext extends RouteContext {
 function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const { path, issues } = context;
   if (!issues.checkKeys(path, option, KEYS)) return [];
-  const wire = { maxTimeoutSeconds: parseTimeout(option, context), extra: parseExtra(option, context) };
+  const settle = parseSettle(option["settle"] ?? undefined, issuePath(path, "settle"), issues) ?? context.settle;
+  const extra = parseExtra(option, settle, context);
+  const wire = { settle, maxTimeoutSeconds: parseTimeout(option, context), extra };
   const network = parseNetwork(option, context);
   const price = parsePrice(option, context);
   if (network === undefined) return [];
@@ -92,14 +112,15 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
   checkConfirmations(scheme, network, context);
-  if (scheme.allowsLess && context.settle === "before") {
+  if (scheme.allowsLess && settle === "before") {
     issues.add(
       issuePath(path, "scheme"),
       'a scheme that takes the whole amount, beside settle: "before"',
       scheme.scheme,
     );
   }
-  return compileOption({ scheme, network, price, payTo, ...wire }, option, context);
+  const parsers = parsersFor(context.settings.priceParsers, scheme.scheme, network);
+  return compileOption({ scheme, network, price, payTo, parsers, ...wire }, option, context);
 }
 
 /** The terms of a payment option. A missing term is an issue already, and the others are still checked. */
@@ -109,23 +130,48 @@ type ReadOption = Omit<DynamicTerms, "price" | "payTo" | "free"> & {
 };
 
 function compileOption(read: ReadOption, option: JsonObject, context: OfferContext): CompiledOption[] {
-  const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = read;
+  const { scheme, network, payTo, parsers, ...wire } = read;
+  const price = parseAtStart(read, context);
+  const { extra } = wire;
   const sample = { network, price: sampleOf(price), payTo: typeof payTo === "string" ? payTo : "", extra };
-  const terms = scheme.compileTerms(sample);
+  // A scheme that waits checks its terms with each request.
+  const terms = scheme.offer === undefined ? scheme.compileTerms(sample) : NOT_CHECKED;
   const isGood = checkTerms(terms, { option, price, payTo }, context);
   const isZero = isPrice(price) && (isZeroPrice(price) || (terms.ok && terms.amount <= 0n));
   if (isZero && !context.free) {
     context.issues.add(`${context.path}.price`, "a price above zero, or free: true for a free route", price);
     return [];
   }
-  if (price === undefined || payTo === undefined || !isGood) return [];
+  if (read.price === undefined || price === undefined || payTo === undefined || !isGood) return [];
   if (isZero) return [FREE];
-  if (typeof price === "function" || typeof payTo === "function") {
-    return [
-      { kind: "dynamic", terms: { scheme, network, price, payTo, free: context.free, maxTimeoutSeconds, extra } },
-    ];
+  if (typeof price === "function" || typeof payTo === "function" || scheme.offer !== undefined) {
+    return [{ kind: "dynamic", terms: { ...read, price: read.price, payTo, free: context.free } }];
   }
-  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, maxTimeoutSeconds, extra }) }] : [];
+  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, ...wire }) }] : [];
+}
+
+/** Stands for a price that is only known with a request. */
+const BY_REQUEST = () => "";
+
+/** The terms of a scheme that checks them with each request. */
+const NOT_CHECKED: CompiledTerms = { ok: false, issues: [] };
+
+/** A price as the seller's parsers read it. One that waits is asked with each request. */
+function parseAtStart(
+  { scheme, network, price, parsers }: ReadOption,
+  { path, issues }: OfferContext,
+): ReadOption["price"] {
+  if (!isPrice(price) || isZeroPrice(price) || scheme.offer !== undefined) return price;
+  try {
+    const parsed = parseByParsers(price, parsers, network);
+    if (!(parsed instanceof Promise)) return parsed;
+    parsed.catch(() => {});
+    return BY_REQUEST;
+  } catch (error) {
+    const received = error instanceof Error ? `${error.name}: ${error.message}` : "something else than an error";
+    issues.addText(issuePath(path, "price"), "a price that options.priceParsers can read", received);
+    return undefined;
+  }
 }
 
 /** Adds the scheme's issues. A dynamic price or recipient is checked with each request. */
@@ -220,14 +266,34 @@ function parseTimeout(option: JsonObject, { path, issues }: OfferContext): numbe
   );
 }
 
-function parseExtra(option: JsonObject, { path, settle, issues }: OfferContext): JsonObject {
+/** Reads `settle` of a route or of a payment option; `undefined`: it is not set. */
+export function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime | undefined {
+  if (settle === "before" || settle === "after") return settle;
+  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  return undefined;
+}
+
+/**
+ * Whether any payment option settles before the handler.
+ *
+ * @param settle - The route's. It counts if no option could be compiled.
+ */
+export function settlesBefore(options: readonly CompiledOption[], settle: SettleTime): boolean {
+  if (options.length === 0) return settle === "before";
+  return options.some((option) => {
+    if (option.kind === "free") return false;
+    return (option.kind === "fixed" ? option.offer : option.terms).settle === "before";
+  });
+}
+
+function parseExtra(option: JsonObject, settle: SettleTime, { path, issues }: OfferContext): JsonObject {
   const extra = copyJsonObject(option["extra"] ?? {});
   if (extra === undefined) issues.add(issuePath(path, "extra"), "an object of JSON values", option["extra"]);
   const flow = extra?.["paymentFlow"];
   if (flow !== undefined)
     issues.add(
       issuePath(issuePath(path, "extra"), "paymentFlow"),
-      "no value, because the route's settle sets it",
+      `no value: ${FLOWS.get(flow) ?? "settle"} beside extra sets it`,
       flow,
     );
   return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});

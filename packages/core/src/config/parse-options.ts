@@ -12,7 +12,7 @@ import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js
 import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
-import type { PaymentsOptions, StartTimer } from "../options.js";
+import type { PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
@@ -31,6 +31,7 @@ export interface Settings {
   readonly deadlines: Deadlines;
   /** The seller's schemes come first. */
   readonly schemes: readonly Scheme[];
+  readonly priceParsers: readonly PriceParser[];
   readonly extensions: readonly Extension[];
   /** For routes without their own service info. */
   readonly service: ServiceInfo;
@@ -74,6 +75,7 @@ const KEYS = Object.keys({
   payTo: true,
   networks: true,
   schemes: true,
+  priceParsers: true,
   extensions: true,
   serviceName: true,
   tags: true,
@@ -134,6 +136,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     facilitators: facilitators.length > 0 ? facilitators : [noFacilitator()],
     deadlines,
     schemes: [...parseSchemes(options.schemes, issues), ...builtIn.schemes],
+    priceParsers: parsePriceParsers(options.priceParsers, issues),
     extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
     service: parseServiceInfo(options, "options", issues),
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
@@ -200,7 +203,7 @@ function parsePayTo(payTo: unknown, issues: Issues): Readonly<Record<string, str
   for (const [pattern, address] of Object.entries(payTo)) {
     const path = issuePath("options.payTo", pattern);
     const other = Object.keys(parsed).find((earlier) => sameNetwork(earlier, pattern));
-    if (!isNetwork(pattern.replace(/:\*$/, ":0")) || networkByName(pattern) !== undefined)
+    if (!isNetworkOrPattern(pattern))
       issues.add(path, expectedNetwork(pattern, 'a CAIP-2 network or "<namespace>:*"'), pattern);
     else if (other !== undefined) issues.add(path, ONE_SPELLING, other);
     else if (typeof address !== "string") issues.add(path, "an address", address);
@@ -322,10 +325,44 @@ function isScheme(value: unknown): value is Scheme {
     "checkSignature",
     "readBalance",
     "readConfirmations",
+    "offer",
   ];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
   if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
+}
+
+const PARSER_KEYS = Object.keys({ scheme: true, network: true, parse: true } satisfies Record<keyof PriceParser, true>);
+
+/** A mistyped `network` would be a parser for all networks. */
+function parsePriceParsers(parsers: unknown, issues: Issues): readonly PriceParser[] {
+  if (parsers === undefined) return [];
+  if (!Array.isArray(parsers)) {
+    issues.add("options.priceParsers", "an array of price parsers: [{ network, parse }]", parsers);
+    return [];
+  }
+  return parsers.filter((parser: unknown, at): parser is PriceParser => {
+    const path = issuePath("options.priceParsers", at);
+    if (!issues.checkKeys(path, parser, PARSER_KEYS)) return false;
+    const { scheme, network } = parser;
+    const isNamed = scheme === undefined || typeof scheme === "string";
+    if (!isNamed) issues.add(issuePath(path, "scheme"), 'the name of a scheme, such as "exact"', scheme);
+    const isPlaced = network === undefined || isNetworkOrPattern(network);
+    if (!isPlaced) {
+      const expected = expectedNetwork(network, 'a CAIP-2 network or "<namespace>:*"');
+      issues.add(issuePath(path, "network"), expected, network);
+    }
+    const isParsing = isMethod(parser, "parse");
+    if (!isParsing)
+      issues.add(issuePath(path, "parse"), "a function such as (amount) => ({ asset, amount })", parser["parse"]);
+    return isNamed && isPlaced && isParsing;
+  });
+}
+
+function isNetworkOrPattern(network: unknown): boolean {
+  return (
+    typeof network === "string" && isNetwork(network.replace(/:\*$/, ":0")) && networkByName(network) === undefined
+  );
 }
 
 function parseExtensions(extensions: unknown, issues: Issues): readonly Extension[] {

@@ -167,8 +167,24 @@ describe("an invalid route", () => {
     ],
     [
       { accepts: { ...OFFER, extra: { paymentFlow: "upfront" } } },
-      [{ path: `${at}.accepts.extra.paymentFlow`, received: '"upfront"' }],
+      [
+        {
+          path: `${at}.accepts.extra.paymentFlow`,
+          expected: 'no value: settle: "before" beside extra sets it',
+          received: '"upfront"',
+        },
+      ],
       "settle decides paymentFlow",
+    ],
+    [
+      { accepts: { ...OFFER, settle: "now" } },
+      [{ path: `${at}.accepts.settle`, received: '"now"' }],
+      "an unknown time",
+    ],
+    [
+      { accepts: [OFFER, { ...OFFER, settle: "before" }], chargeable: () => true },
+      [{ path: `${at}.chargeable`, received: "a function" }],
+      "chargeable has no use for one of the options",
     ],
     [{ accepts: OFFER, chargeable: null }, [{ path: `${at}.chargeable`, received: "null" }], "null"],
     [{ accepts: OFFER, extensions: [] }, [{ path: `${at}.extensions` }], "a list"],

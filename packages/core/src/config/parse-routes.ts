@@ -7,15 +7,7 @@ import { describeValue } from "../errors.js";
 import { finding, notHttpsFinding } from "../events/findings.js";
 import type { RouteFacts } from "../extension.js";
 import { type Issues, issuePath } from "../issues.js";
-import type {
-  Chargeable,
-  IdentifierMode,
-  InputValidator,
-  RouteConfig,
-  RoutesConfig,
-  SettleTime,
-  Unmetered,
-} from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, RouteConfig, RoutesConfig, Unmetered } from "../options.js";
 import {
   type ChallengeOccasion,
   type ChallengeSubject,
@@ -24,7 +16,7 @@ import {
   type WrittenChallenge,
 } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
-import type { CompiledOption } from "../pricing/dynamic-price.js";
+import type { CompiledOption } from "../pricing/payment-option.js";
 import {
   CHARGE,
   type ChallengeSize,
@@ -45,7 +37,7 @@ import { type PathForm, templatesOf } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Scheme } from "../scheme/scheme.js";
-import { type AcceptsSettings, parseAccepts } from "./parse-accepts.js";
+import { type AcceptsSettings, parseAccepts, parseSettle, settlesBefore } from "./parse-accepts.js";
 import type { Settings } from "./parse-options.js";
 import { parseServiceInfo } from "./service-info.js";
 
@@ -135,7 +127,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
-  const settle = parseSettle(given["settle"], at("settle"), issues);
+  const settle = parseSettle(given["settle"], at("settle"), issues) ?? "after";
   const free = parseFree(given["free"], at("free"), issues);
   const options = isObject ? parseAccepts(given, { path, settle, free, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
@@ -148,8 +140,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     mimeType,
     service: Object.freeze({ ...settings.service, ...parseServiceInfo(given, path, issues) }),
     declarations,
-    chargeable: parseChargeable(given["chargeable"], at("chargeable"), settle, issues),
-    settle,
+    chargeable: parseChargeable(given["chargeable"], at("chargeable"), settlesBefore(options, settle), issues),
     paymentIdentifier,
     unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
@@ -216,20 +207,14 @@ function withIdentifier(declared: Extensions | undefined, mode: IdentifierMode):
   return { ...declared, [PAYMENT_IDENTIFIER]: declarePaymentIdentifier(mode === "required") };
 }
 
-function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime {
-  if (settle === "before" || settle === "after") return settle;
-  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
-  return "after";
-}
-
 function parseChargeable(
   chargeable: unknown,
   path: string,
-  settle: SettleTime,
+  isSettledBefore: boolean,
   issues: Issues,
 ): Chargeable | undefined {
   if (chargeable === undefined) return undefined;
-  if (settle === "before") {
+  if (isSettledBefore) {
     issues.add(path, 'nothing beside settle: "before", which charges every response', chargeable);
   }
   if (typeof chargeable === "function") return chargeable as Chargeable;

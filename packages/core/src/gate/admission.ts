@@ -163,12 +163,12 @@ export class Admissions {
 
   /** A payment that has settled before its handler runs. */
   admitSettled(paid: PaidRequest, receipt: SettlementResponse, facts: SettledFacts = {}): Admission {
-    return paid.route.settle === "before"
+    return paid.offer.settle === "before"
       ? this.#admitPrepaid(paid, receipt, facts)
       : this.#admitOwed(paid, receipt, facts);
   }
 
-  /** The route settles first: the response goes out as it is written. */
+  /** The offer settles first: the response goes out as it is written. */
   #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
@@ -192,7 +192,7 @@ export class Admissions {
   }
 
   /**
-   * The route settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
+   * The offer settles afterwards, but the response is gone, or the payment was abandoned too often. The response is held. If
    * it would not be charged, the payment is owed one more run. For a request without proof, it is kept for the payer, too.
    */
   #admitOwed(

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
 import { SellersRequest } from "../events/priced-request.js";
 import type { InputProblem } from "../extension.js";
-import type { IdentifierMode, InputValidator, SettleTime } from "../options.js";
+import type { IdentifierMode, InputValidator } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { PaymentPayload } from "../protocol/documents.js";
@@ -121,9 +121,9 @@ export class SignatureChecks {
   }
 
   /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. */
-  check(read: ReadPayment, settle: SettleTime): CheckedPayment | RefusedPayment {
+  check(read: ReadPayment): CheckedPayment | RefusedPayment {
     if (read.offer.scheme.checkSignature === undefined) return { ...read, isSigned: true };
-    if (this.#mayPass(settle)) return { ...read, isSigned: true, isForged: (when) => this.#isForged(read, when) };
+    if (this.#mayPass(read.offer)) return { ...read, isSigned: true, isForged: (when) => this.#isForged(read, when) };
     const finding = this.#find(read);
     if (finding.kind === "signed") this.#good += 1;
     if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
@@ -140,7 +140,7 @@ export class SignatureChecks {
   }
 
   /** A payment that is settled at once is not verified, so its signature is always checked. */
-  #mayPass(settle: SettleTime): boolean {
+  #mayPass({ settle }: Offer): boolean {
     return settle !== "before" && !this.#refusesOtherKeys && this.#good >= GOOD_ENOUGH;
   }
 

@@ -184,7 +184,7 @@ export class Gate {
     if (read.kind === "refused") return this.#refuse(priced, read);
 
     // 4. The payer's signature. If it is of another key, it may be a contract's: few such payments are verified at a time.
-    const checked = this.#deps.signatures.check(read, route.settle);
+    const checked = this.#deps.signatures.check(read);
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
@@ -224,18 +224,18 @@ export class Gate {
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
     const { hooks, inFlight, leases, events } = this.#deps;
-    const { claim, client, route } = paid;
+    const { claim, client } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
     leases.hold(claim, claimedMs);
     events.emit("claimed", () => factsOf(paid));
     try {
-      // 9. The facilitator verifies the payment, or settles it if the route says so. Then the handler runs.
+      // 9. The facilitator verifies the payment, or settles it if the offer says so. Then the handler runs.
       const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
       let decision: Decision;
       if (denial !== undefined) decision = await this.#release(paid, denied(denial));
-      else if (route.settle === "before") decision = await this.#checkThenSettle(paid);
+      else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid);
       else decision = await this.#verifyThenRun(paid);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);

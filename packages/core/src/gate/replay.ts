@@ -259,7 +259,7 @@ export class Replay {
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
     // The owner died before its response was delivered, and the response was not kept.
     if (isLeaseOver(record, this.#deps.now())) return this.#runOwed(duplicate, record, "settled");
-    const isStreamed = paid.route.settle === "before";
+    const isStreamed = paid.offer.settle === "before";
     const isOwed = isPayers && owner.startsWith(UNPROVEN);
     if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
     // Its owner may be dead, and the payer without proof: whether it was delivered is known when the lease ends.

@@ -1,11 +1,16 @@
-import { expect, test } from "vitest";
-import { FacilitatorError } from "../errors.js";
+import { describe, expect, test } from "vitest";
+import { ConfigError, FacilitatorError } from "../errors.js";
+import type { PaymentOption, RouteConfig } from "../options.js";
 import type { Decision } from "./admission.js";
 import {
+  admissionOf,
   createShop,
+  createTestScheme,
   decodeHeader,
+  HANDLED,
   isPrepaid,
   NETWORK,
+  PAY_TO,
   PAYER,
   ROUTES,
   responseOf,
@@ -43,6 +48,75 @@ test("offers of a prepaid route carry paymentFlow: upfront for clients and the f
   await pay();
   expect(facilitator.calls).toMatchObject([{ operation: "settle", request: { paymentRequirements: { extra } } }]);
   expect(responseOf(await createShop().ask()).json).not.toMatchObject({ accepts: [{ extra }] });
+});
+
+describe("a route with an option that settles before and one that settles after", () => {
+  const OTHER = "eip155:1";
+  const open = (route: Partial<RouteConfig> = {}) => {
+    const option = { price: "$0.01", payTo: PAY_TO } as const;
+    const accepts = [
+      { ...option, network: NETWORK, settle: "before" },
+      { ...option, network: OTHER, settle: "after" },
+    ] as const;
+    return createShop({ routes: { "GET /weather": { accepts, ...route } } });
+  };
+
+  test.each(["before", "after", undefined] as const)(
+    "the matched option decides when the money moves, if the route says %s",
+    async (settle) => {
+      const { ask, pay, facilitator } = open(settle === undefined ? {} : { settle });
+      const { accepts } = responseOf(await ask()).json as { accepts: { extra: Record<string, unknown> }[] };
+      expect(accepts.map(({ extra }) => extra["paymentFlow"])).toEqual(["upfront", undefined]);
+      expect(stageOf(await pay({ payload: { nonce: "a" } }))).toBe("prepaid");
+      const later = await pay({ payload: { nonce: "b" }, accepted: { network: OTHER } });
+      expect([stageOf(later), facilitator.calls.map(({ operation }) => operation)]).toEqual([
+        "held",
+        ["settle", "verify"],
+      ]);
+      await admissionOf(later).complete(HANDLED);
+      expect(facilitator.count("settle")).toBe(2);
+    },
+  );
+
+  test("an option that takes less than was authorized may settle after on a route that settles before", () => {
+    const upto = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+    const scheme = createTestScheme({ allowsLess: true });
+    const start = (accepts: PaymentOption) =>
+      createShop({ scheme, routes: { "GET /weather": { accepts, settle: "before" } } });
+    expect(() => start(upto)).toThrow(ConfigError);
+    expect(() => start({ ...upto, settle: "after" })).not.toThrow();
+  });
+
+  test("the client's paymentFlow decides between options that differ in nothing else", async () => {
+    const option = { price: "$0.01", payTo: PAY_TO, network: NETWORK } as const;
+    const { pay } = open({ accepts: [option, { ...option, settle: "before" }] });
+    const extra = { name: "USDC", version: "2" };
+    const upfront = { accepted: { extra: { ...extra, paymentFlow: "upfront" } }, payload: { nonce: "b" } };
+    expect(stageOf(await pay({ accepted: { extra }, payload: { nonce: "a" } }))).toBe("held");
+    expect(stageOf(await pay(upfront))).toBe("prepaid");
+    expect(stageOf(await pay({ payload: { nonce: "c" } }))).toBe("held");
+  });
+
+  test("a dynamic price keeps its option's time in its quote", async () => {
+    const option = { price: () => "$0.01", payTo: PAY_TO, network: NETWORK } as const;
+    const { ask, pay } = open({ accepts: [option, { ...option, settle: "before" }] });
+    const { accepts } = responseOf(await ask()).json as { accepts: { extra: Record<string, unknown> }[] };
+    const stages = accepts.map(async ({ extra }, at) =>
+      stageOf(await pay({ accepted: { extra }, payload: { nonce: `${at}` } })),
+    );
+    expect(await Promise.all(stages)).toEqual(["held", "prepaid"]);
+  });
+
+  test("a failed run of a prepaid option leaves the duplicate its response, and one that settles after is charged once", async () => {
+    const { pay, facilitator } = open();
+    const first = await pay();
+    await prepaidOf(first).cancel();
+    expect([stageOf(await pay()), facilitator.count("settle")]).toEqual(["prepaid", 1]);
+    facilitator.settles = { ...SETTLED, network: OTHER };
+    const other = { payload: { nonce: "b" }, accepted: { network: OTHER } };
+    await admissionOf(await pay(other)).complete(HANDLED);
+    expect([responseOf(await pay(other)).status, facilitator.count("settle")]).toEqual([402, 2]);
+  });
 });
 
 test("a prepaid request is settled once, has its receipt before the handler runs, and a replay gets 402", async () => {

@@ -230,6 +230,7 @@ describe("the report of a dynamic price", () => {
         amount: undefined,
         asset: undefined,
         payTo: PAY_TO,
+        settle: "after",
       },
     ]);
   });

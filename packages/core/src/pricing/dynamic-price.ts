@@ -7,34 +7,23 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
 import { writeRequest } from "../events/priced-request.js";
-import type { PayToFunction, PriceFunction, PriceRequest } from "../options.js";
-import { ExactPrice } from "../price/exact-price.js";
-import { type AssetPrice, isZeroPrice } from "../price/price.js";
-import { canonicalNetwork, type Network, sameNetwork } from "../protocol/caip2.js";
+import type { PriceRequest } from "../options.js";
+import { type AssetPrice, parseAtomic } from "../price/price.js";
+import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import type { CompiledTerms, OfferTerms, Scheme } from "../scheme/scheme.js";
-
-/** A payment option of a route, checked: free, an offer that is the same for all requests, or a price per request. */
-export type CompiledOption =
-  | { readonly kind: "free" }
-  | { readonly kind: "fixed"; readonly offer: Offer }
-  | { readonly kind: "dynamic"; readonly terms: DynamicTerms };
-
-/** A payment option whose price or recipient depends on the request. */
-export interface DynamicTerms {
-  readonly scheme: Scheme;
-  readonly network: Network;
-  readonly price: string | AssetPrice | PriceFunction;
-  readonly payTo: string | PayToFunction;
-  /** Whether the price may be zero. */
-  readonly free: boolean;
-  readonly maxTimeoutSeconds: number;
-  /** The seller's own `extra`. */
-  readonly extra: Readonly<Record<string, unknown>>;
-}
+import type { OfferTerms } from "../scheme/scheme.js";
+import {
+  type Call,
+  type Compiled,
+  type CompiledOption,
+  type DynamicTerms,
+  isQuoted,
+  type OptionDeps,
+  priceOption,
+} from "./payment-option.js";
 
 /** One request to price. */
 export interface PricingOccasion {
@@ -53,7 +42,7 @@ export interface PricingOccasion {
 export interface RequestPrice {
   /** `free`: there is nothing to pay. */
   readonly offers: readonly Offer[] | "free";
-  /** An offer of ours that is too old to pay by. A payment for it may have been seen in time. */
+  /** An offer that is too old to pay by, if it was ours. A payment for it may have been seen in time: then it has a record. */
   readonly lapsed: Offer | undefined;
 }
 
@@ -66,21 +55,22 @@ export interface Unpriced {
 }
 
 /**
- * Makes the offers for one request. If a payment comes with a quote of ours, the quoted offer holds, even if the price
- * has changed. A quote is for all that the seller's functions read: for another request they are called again.
+ * Makes the offers for one request. An offer that a function of the seller's has priced gets a quote. If a payment comes with a quote
+ * of ours, the quoted offer holds, even if the price has changed. A quote is for all that the seller's functions read: for another
+ * request they are called again.
  *
  * @throws PriceError when a function of the seller's returns what cannot be sold. What it throws is passed on.
  */
 export async function priceRequest(
   options: readonly CompiledOption[],
   occasion: PricingOccasion,
-  quotes: Quotes,
+  { quotes, ...deps }: OptionDeps & { readonly quotes: Quotes },
 ): Promise<RequestPrice | Unpriced> {
   const request = new ReadRequest(occasion);
   const quoted = readQuotedOffer(options, { request, occasion }, quotes);
   if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
   const call = callOnce(request.observed());
-  const called = await Promise.all(options.map((option) => callOption(option, call))).catch((error: unknown) => {
+  const called = await Promise.all(options.map((option) => priceOption(option, call, deps))).catch((error: unknown) => {
     if (request.problem === undefined) throw error;
     return [];
   });
@@ -94,16 +84,16 @@ export async function priceRequest(
     if (!(typeof one === "object" && "compiled" in one)) return one;
     const { terms, compiled } = one;
     const until = { reads, atSeconds: occasion.nowSeconds + terms.maxTimeoutSeconds };
-    const quote = isUnquoted ? undefined : quotes.sign(sealedTerms(terms, compiled, values), until);
+    const isSigned = isQuoted(terms) && !isUnquoted;
+    const quote = isSigned ? quotes.sign(sealedTerms(terms, compiled, values), until) : undefined;
     return offerOf(terms, compiled, quote);
   });
-  const offers = made.filter((offer) => offer !== "free");
-  if (offers.length === made.length) return { offers, lapsed: quoted?.offer };
-  if (offers.length > 0) throw new PriceError("$0 for some", "zero for every payment option, or for none");
+  const offers = made.filter((offer) => typeof offer === "object");
+  if (!made.includes("free")) return { offers, lapsed: quoted?.offer ?? readClaimedOffer(options, occasion) };
+  if (made.some((offer) => offer !== "free"))
+    throw new PriceError("$0 for some", "zero for every payment option, or for none");
   return { offers: "free", lapsed: undefined };
 }
-
-type Call = (term: DynamicTerms["price"] | DynamicTerms["payTo"]) => unknown;
 
 /** Payment options may share a function: it is called once per request. */
 function callOnce(request: PriceRequest): Call {
@@ -115,41 +105,13 @@ function callOnce(request: PriceRequest): Call {
   };
 }
 
-type Compiled = Extract<CompiledTerms, { ok: true }>;
-
-/** An offer without its quote. */
-interface Unquoted {
-  readonly terms: DynamicTerms;
-  readonly compiled: Compiled;
-}
-
-/** Calls the functions of a payment option. */
-async function callOption(option: CompiledOption, call: Call): Promise<Offer | "free" | Unquoted> {
-  if (option.kind === "free") return "free";
-  if (option.kind === "fixed") return option.offer;
-  const { terms } = option;
-  const price = writePrice(await call(terms.price));
-  const payTo = await call(terms.payTo);
-  if (!isPrice(price)) throw new PriceError(price, 'a price such as "$0.01", or { asset, amount }');
-  if (terms.free && isZeroPrice(price)) return "free";
-  if (typeof payTo !== "string") throw new PriceError(payTo, "an address", "payTo");
-  const compiled = terms.scheme.compileTerms({ network: terms.network, price, payTo });
-  if (!compiled.ok) {
-    // The first is enough: the seller's function is called again once it is corrected.
-    const [{ term, expected } = { term: "price", expected: "another one" }] = compiled.issues;
-    throw new PriceError(term.startsWith("payTo") ? payTo : price, expected, term);
-  }
-  if (compiled.amount <= 0n) throw new PriceError(price, "a price above zero, or free: true beside it");
-  return { terms, compiled };
-}
-
 function offerOf(
-  { scheme, network, maxTimeoutSeconds, extra }: DynamicTerms,
+  { scheme, network, maxTimeoutSeconds, settle, extra }: DynamicTerms,
   compiled: Compiled,
   quote: string | undefined,
 ): Offer {
   const quoted = quote === undefined ? extra : { ...extra, quote };
-  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, extra: quoted });
+  return createOffer(scheme, compiled, { network, maxTimeoutSeconds, settle, extra: quoted });
 }
 
 function sealedTerms(
@@ -374,37 +336,61 @@ function readQuotedOffer(
   for (const option of options) {
     if (option.kind !== "dynamic") continue;
     const { terms } = option;
+    if (!isQuoted(terms)) continue;
     if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
     const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
     if (compiled === undefined) continue;
     const state = quotes.check(quote, sealedTerms(terms, compiled, values), nowSeconds);
-    if (state !== "void") return { state, offer: offerOf(terms, compiled, quote) };
+    if (state === "good") return { state, offer: offerOf(terms, compiled, quote) };
+    if (state === "lapsed") return { state, offer: offerOf(withExtra(terms, extra), compiled, quote) };
   }
   return undefined;
 }
 
+/**
+ * The offer that a payment without a quote claims to be for. The price may have changed since then, and no quote proves it. So it only
+ * serves to find the payment's record, which says what it was taken for.
+ */
+function readClaimedOffer(options: readonly CompiledOption[], { accepted }: PricingOccasion): Offer | undefined {
+  const amount = accepted?.amount ?? accepted?.maxAmountRequired;
+  const extra = isJsonObject(accepted?.extra) ? accepted.extra : {};
+  if (accepted === undefined || amount === undefined || extra["quote"] !== undefined) return undefined;
+  const { scheme, network, asset, payTo } = accepted;
+  for (const option of options) {
+    if (option.kind !== "dynamic") continue;
+    const { terms } = option;
+    if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
+    const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
+    if (compiled !== undefined) return offerOf(withExtra(terms, extra), compiled, undefined);
+  }
+  return undefined;
+}
+
+/** What a facilitator had added to an offer when the client saw it, beside the seller's own. */
+function withExtra(terms: DynamicTerms, seen: DynamicTerms["extra"]): DynamicTerms {
+  return { ...terms, extra: { ...seen, ...terms.extra } };
+}
+
 /** Compiles terms in the client's words. They only count if they turn out to be what was sealed. */
 function compileClaimed(
-  { scheme, network }: DynamicTerms,
+  { scheme, network, extra }: DynamicTerms,
   { payTo, ...price }: AssetPrice & Pick<OfferTerms, "payTo">,
 ): Compiled | undefined {
+  // Such a scheme compiles the seller's words only, and may ask others about them.
+  if (scheme.offer !== undefined) return asClaimed(price, payTo);
   try {
-    const compiled = scheme.compileTerms({ network, price, payTo });
+    const compiled = scheme.compileTerms({ network, price, payTo, extra });
     return compiled.ok ? compiled : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** A computed price as the text that it stands for; any other value as it is. */
-export function writePrice(price: unknown): unknown {
-  return price instanceof ExactPrice ? price.toString() : price;
-}
-
-/** Whether a value has the form of a price. It may still not be one. */
-export function isPrice(price: unknown): price is string | AssetPrice {
-  if (typeof price === "string") return true;
-  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
+function asClaimed({ asset: id, amount, extra = {} }: AssetPrice, payTo: string): Compiled | undefined {
+  const parsed = parseAtomic(amount);
+  return parsed.ok
+    ? { ok: true, asset: { id, symbol: id, decimals: undefined, extra }, amount: parsed.amount, payTo }
+    : undefined;
 }
 
 /** Signs and checks quotes. */

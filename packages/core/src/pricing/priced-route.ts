@@ -6,20 +6,14 @@
 import type { Finding, Findings } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, SettleTime, Unmetered } from "../options.js";
+import type { Chargeable, IdentifierMode, InputValidator, StartTimer, Unmetered } from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
 import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
-import {
-  type CompiledOption,
-  type DynamicTerms,
-  type PricingOccasion,
-  priceRequest,
-  type Quotes,
-  type Unpriced,
-} from "./dynamic-price.js";
+import { type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
+import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -54,7 +48,6 @@ export interface RouteTerms {
   readonly declarations: Declarations;
   /** `undefined`: the default decides. */
   readonly chargeable: Chargeable | undefined;
-  readonly settle: SettleTime;
   readonly paymentIdentifier: IdentifierMode;
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
@@ -76,13 +69,13 @@ export interface RouteInspection {
 export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubject, AvailableOffers {
   /** Every offer that is the same for all requests, available or not. */
   readonly offers: readonly Offer[];
-  /** Payment options whose price or recipient depends on the request. */
+  /** Payment options that are priced for each request. */
   readonly dynamic: readonly DynamicTerms[];
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
   readonly priceId: string;
-  /** Of a route priced for one request: an offer of ours that has expired. */
+  /** Of a route priced for one request: an offer that has expired, if it was ours. It serves to find a payment's record. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */
   readonly priceFor?: (occasion: PricingOccasion) => Promise<PricedRoute | Unpriced>;
@@ -94,6 +87,7 @@ export interface PricingDeps {
   readonly findings: Pick<Findings, "tell">;
   readonly quotes: Quotes;
   readonly logger: Logger;
+  readonly timer: StartTimer;
 }
 
 /** The part of a route that its challenge is made of. */
@@ -117,7 +111,7 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger }: PricingDeps,
+  { facilitators, findings, quotes, logger, timer }: PricingDeps,
 ): PricedRoute {
   const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
@@ -132,8 +126,9 @@ export function createPricedRoute(
   if (dynamic.length === 0) return fixed;
   return Object.freeze({
     ...fixed,
+    isPending: () => fixed.isPending() || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
     async priceFor(occasion: PricingOccasion) {
-      const priced = await priceRequest(options, occasion, quotes);
+      const priced = await priceRequest(options, occasion, { quotes, facilitators, timer });
       if ("unpriced" in priced) return priced;
       const { offers, lapsed } = priced;
       if (offers === "free") return { ...fixed, isFree: true };

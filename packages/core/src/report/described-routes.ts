@@ -7,7 +7,7 @@
 
 import { formatAmount } from "../price/price.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
-import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { DynamicTerms } from "../pricing/payment-option.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";

@@ -13,6 +13,7 @@ const OFFER: ReportedOffer = {
   amount: "10000",
   asset: ASSET,
   payTo: PAY_TO,
+  settle: "after",
 };
 
 function createEngine(scheme = createTestScheme()) {
@@ -154,6 +155,19 @@ describe("a reported price", () => {
     const prices = engine.report().routes[0]?.offers.map(({ network, price }) => `${price} ${network}`);
     expect(prices).toEqual(["2 USDC eip155:8453", `0.01 USDC ${NETWORK}`]);
   });
+});
+
+test("a report has each offer's settle time if the offers of a route differ, also in its line", () => {
+  const engine = createEngine();
+  const { accepts } = PRICED;
+  const before = { ...accepts, network: "eip155:1", settle: "before" } as const;
+  engine.routes({ "GET /weather": { accepts: [before, accepts] } });
+  const [route] = engine.report().routes;
+  expect([route?.settle, route?.offers.map(({ settle }) => settle)]).toEqual([undefined, ["before", "after"]]);
+  const [first, second] = [`0.01 USDC on eip155:1 to ${PAY_TO}`, `0.01 USDC on ${NETWORK} to ${PAY_TO}`];
+  expect(describeLine(route!)).toBe(
+    `GET /weather: ${first}, settled before the response, or ${second}, settled after the response`,
+  );
 });
 
 describe("describeLine", () => {

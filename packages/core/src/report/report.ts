@@ -15,7 +15,7 @@ import type { Logger } from "../events/logger.js";
 import type { SettleTime } from "../options.js";
 import { inspectSupport, type Supporters } from "../pricing/available-offers.js";
 import type { ChallengePart } from "../pricing/challenge.js";
-import type { DynamicTerms } from "../pricing/dynamic-price.js";
+import type { DynamicTerms } from "../pricing/payment-option.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
 import type { Extensions } from "../protocol/documents.js";
@@ -40,6 +40,8 @@ export interface ReportedOffer {
   readonly amount: string | undefined;
   readonly asset: string | undefined;
   readonly payTo: string | undefined;
+  /** When the money moves: after the handler has responded, or before it runs. */
+  readonly settle: SettleTime;
 }
 
 /** One priced route. */
@@ -53,8 +55,8 @@ export interface ReportedRoute {
   readonly path: string | undefined;
   /** Key in the route table; `undefined` for `payments.charge`. */
   readonly key: string | undefined;
-  /** When the money moves: after the handler has responded, or before it runs. */
-  readonly settle: SettleTime;
+  /** As of its offers; `undefined`: they differ, or the route is free. */
+  readonly settle: SettleTime | undefined;
   /** Empty: the route is free. */
   readonly offers: readonly ReportedOffer[];
   /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
@@ -217,10 +219,16 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { settle, description, isPublic, sample } = route;
+  const { description, isPublic, sample } = route;
   const listing = listings.of(key ?? listedAs(method, path));
   const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
-  return { method, path, key, settle, offers: reportOffers(route), leftOut, description, isPublic, listing };
+  const offers = reportOffers(route);
+  return { method, path, key, settle: settleOf(offers), offers, leftOut, description, isPublic, listing };
+}
+
+/** When the money moves, if it is the same for all offers. */
+function settleOf([first, ...others]: readonly ReportedOffer[]): SettleTime | undefined {
+  return others.every(({ settle }) => settle === first?.settle) ? first?.settle : undefined;
 }
 
 /** The name in listings of a route without a key. */
@@ -248,10 +256,11 @@ export function reportOffers({ offers, dynamic }: Pick<PricedRoute, "offers" | "
 
 function reportOffer(offer: Offer): ReportedOffer {
   const { scheme, network, asset, amount, payTo } = offer.requirements;
-  return { scheme, network, price: atMost(offer.scheme, describePrice(offer)), amount, asset, payTo };
+  const price = atMost(offer.scheme, describePrice(offer));
+  return { scheme, network, price, amount, asset, payTo, settle: offer.settle };
 }
 
-function reportDynamic({ scheme, network, price, payTo }: DynamicTerms): ReportedOffer {
+function reportDynamic({ scheme, network, price, payTo, settle }: DynamicTerms): ReportedOffer {
   const { asset, amount } = typeof price === "object" ? price : { asset: undefined, amount: undefined };
   return {
     scheme: scheme.scheme,
@@ -260,6 +269,7 @@ function reportDynamic({ scheme, network, price, payTo }: DynamicTerms): Reporte
     amount,
     asset,
     payTo: typeof payTo === "string" ? payTo : undefined,
+    settle,
   };
 }
 
@@ -270,11 +280,15 @@ function atMost({ allowsLess = false }: Scheme, price: string): string {
 
 /** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */
 export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
-  const options = offers
-    .map(({ price, network, payTo }) => `${price} on ${network} to ${payTo ?? "a recipient by request"}`)
-    .join(", or ");
+  const said = settle === undefined ? "" : `, settled ${settle} the response`;
+  const options = offers.map((offer) => describeOption(offer, settle === undefined)).join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
-  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${options}, settled ${settle} the response`}`;
+  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${options}${said}`}`;
+}
+
+function describeOption({ price, network, payTo, settle }: ReportedOffer, isOwn: boolean): string {
+  const said = isOwn ? `, settled ${settle} the response` : "";
+  return `${price} on ${network} to ${payTo ?? "a recipient by request"}${said}`;
 }
 
 function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] {

@@ -13,6 +13,7 @@ function offer({
   asset = USDC,
   payTo = PAY_TO,
   amount = 10_000n,
+  extra = {},
 } = {}): Offer {
   const unused = () => {
     throw new TypeError("not needed to match");
@@ -27,7 +28,7 @@ function offer({
   return createOffer(
     implementation,
     { asset: { id: asset, symbol: "USDC", decimals: 6, extra: { name: "USDC" } }, amount, payTo },
-    { network, maxTimeoutSeconds: 60, extra: {} },
+    { network, maxTimeoutSeconds: 60, extra },
   );
 }
 
@@ -45,6 +46,25 @@ describe("matchOffer", () => {
   ])("takes %j: %s", (accepted) => {
     const ours = offer();
     expect(matchOffer([ours], accepted as AcceptedRequirements)).toEqual({ kind: "matched", offer: ours });
+  });
+
+  test.each<[extra: object | null | undefined, at: number, why: string]>([
+    [{ name: "USDC", assetTransferMethod: "permit2" }, 1, "the second's"],
+    [{ name: "USDC", assetTransferMethod: "permit2", quote: "new", feePayer: "f" }, 1, "with what others add"],
+    [{ name: "USDC", paymentFlow: "upfront" }, 2, "the third's"],
+    [{ name: "USDC" }, 0, "the first's"],
+    [{ paymentFlow: "upfront", assetTransferMethod: "permit2" }, 0, "of several"],
+    [{}, 0, "an empty one"],
+    [null, 0, "null"],
+    [undefined, 0, "none"],
+  ])("takes the offer that has the client's extra %j: %s", (extra, at) => {
+    const offers = [
+      offer({ extra: { quote: "old" } }),
+      offer({ extra: { assetTransferMethod: "permit2" } }),
+      offer({ extra: { paymentFlow: "upfront" } }),
+    ];
+    const accepted = { ...ACCEPTED, ...(extra === undefined ? {} : { extra }) } as AcceptedRequirements;
+    expect(matchOffer(offers, accepted)).toEqual({ kind: "matched", offer: offers[at] });
   });
 
   test.each<[change: object, field: string, why: string]>([

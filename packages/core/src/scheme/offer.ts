@@ -9,7 +9,11 @@
 import { formatAmount } from "../price/price.js";
 import { sameNetwork } from "../protocol/caip2.js";
 import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
+import { isJsonObject } from "../protocol/json.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
+
+/** When the money moves, relative to the handler. */
+export type SettleTime = "after" | "before";
 
 /** One way to pay for a route. */
 export interface Offer {
@@ -17,6 +21,8 @@ export interface Offer {
   readonly asset: OfferAsset;
   /** Atomic units. */
   readonly amount: bigint;
+  /** When the money moves, relative to the handler. */
+  readonly settle: SettleTime;
   /** The seven fields of the protocol, for facilitators. */
   readonly requirements: PaymentRequirements;
 }
@@ -29,6 +35,8 @@ export function createOffer(
     readonly network: string;
     readonly maxTimeoutSeconds: number;
     readonly extra: Readonly<Record<string, unknown>>;
+    /** Default: after the handler. */
+    readonly settle?: SettleTime;
   },
 ): Offer {
   const requirements: PaymentRequirements = Object.freeze({
@@ -40,7 +48,13 @@ export function createOffer(
     maxTimeoutSeconds: wire.maxTimeoutSeconds,
     extra: Object.freeze({ ...terms.asset.extra, ...wire.extra }),
   });
-  return Object.freeze({ scheme, asset: terms.asset, amount: terms.amount, requirements });
+  return Object.freeze({
+    scheme,
+    asset: terms.asset,
+    amount: terms.amount,
+    settle: wire.settle ?? "after",
+    requirements,
+  });
 }
 
 /** The price for display, e.g. `0.01 USDC`. */
@@ -60,15 +74,33 @@ export type Match =
   | { readonly kind: "matched"; readonly offer: Offer }
   | { readonly kind: "mismatched"; readonly field: MatchedField };
 
-/** Finds the offer that a client accepted. */
+/**
+ * Finds the offer that a client accepted. Offers may agree in the five fields, and differ in how or when the money moves: then the
+ * client's `extra` decides, and without it the first offer counts.
+ */
 export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequirements): Match {
   let furthest = 0;
+  let matched: Offer | undefined;
+  let isAmbiguous = false;
   for (const offer of offers) {
     const differing = MATCHED_FIELDS.findIndex((field) => !agrees(field, offer, accepted));
-    if (differing === -1) return { kind: "matched", offer };
-    furthest = Math.max(furthest, differing);
+    if (differing !== -1) furthest = Math.max(furthest, differing);
+    else if (matched === undefined) matched = offer;
+    else isAmbiguous = true;
   }
-  return { kind: "mismatched", field: MATCHED_FIELDS[furthest] ?? "scheme" };
+  if (matched === undefined) return { kind: "mismatched", field: MATCHED_FIELDS[furthest] ?? "scheme" };
+  return { kind: "matched", offer: isAmbiguous ? chooseByExtra(matched, offers, accepted) : matched };
+}
+
+/** Of the offers with the fields of the first, the one whose `extra` the client sent back. A quote is new with each request. */
+function chooseByExtra(first: Offer, all: readonly Offer[], accepted: AcceptedRequirements): Offer {
+  const offers = all.filter((offer) => MATCHED_FIELDS.every((field) => agrees(field, offer, accepted)));
+  const seen = isJsonObject(accepted.extra) ? accepted.extra : {};
+  const names = new Set(offers.flatMap(({ requirements }) => Object.keys(requirements.extra)));
+  names.delete("quote");
+  const isSeen = (ours: Offer["requirements"]["extra"]) =>
+    [...names].every((name) => JSON.stringify(ours[name]) === JSON.stringify(seen[name]));
+  return offers.find(({ requirements }) => isSeen(requirements.extra)) ?? first;
 }
 
 function agrees(field: MatchedField, offer: Offer, accepted: AcceptedRequirements): boolean {

@@ -18,8 +18,14 @@ export interface Scheme {
   readonly networks: NetworkPattern;
   /** Whether the handler may take less than was authorized. Default `false`: the whole amount is taken, or nothing. */
   readonly allowsLess?: boolean;
-  /** Checks the terms and converts the price. Called once per offer, at start-up. */
+  /** Checks the terms and converts the price. Called once per offer, at start-up. Not called if there is `offer`. */
   compileTerms(terms: OfferTerms): CompiledTerms;
+  /**
+   * Checks the terms and converts the price, in place of `compileTerms`, for a scheme that has to wait for that. Called with each
+   * request, once a facilitator supports the scheme on the network. A request with a payment is priced again: its payment must be
+   * for the same asset, amount and recipient. If it rejects, or takes longer than 5 seconds, the client gets 503.
+   */
+  offer?(terms: OfferTerms, kind: SupportedOffer): Promise<CompiledTerms>;
   /**
    * Returns the fields that an offer's `extra` needs from a facilitator, e.g. `{ feePayer: "…" }`. Default: none. Must not throw.
    *
@@ -77,6 +83,14 @@ export interface OfferTerms {
   readonly payTo: string;
   /** The seller's additions to the offer, checked to be JSON. A scheme reads its own fields only. */
   readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** What the facilitator's `/supported` says for a scheme on a network, unchecked. */
+export interface SupportedOffer {
+  /** The `extra` of its kind; `{}` without one. */
+  readonly extra: Readonly<Record<string, unknown>>;
+  /** Identifiers of the extensions that it lists. */
+  readonly extensions: readonly string[];
 }
 
 /** The compiled terms, or all issues. */

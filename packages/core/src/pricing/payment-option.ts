@@ -1,0 +1,207 @@
+/**
+ * One payment option of a route, and its price for one request: the seller's functions are called, and price parsers and schemes that
+ * have to wait are waited for.
+ *
+ * @see `docs/guides/pricing.md`
+ * @module
+ */
+import { PriceError } from "../errors.js";
+import type { PayToFunction, PriceFunction, PriceParser, SettleTime, StartTimer } from "../options.js";
+import { ExactPrice } from "../price/exact-price.js";
+import { type AssetPrice, isZeroPrice, readPrice } from "../price/price.js";
+import { matchesNetwork, type Network } from "../protocol/caip2.js";
+import { isJsonObject } from "../protocol/json.js";
+import type { Offer } from "../scheme/offer.js";
+import type { CompiledTerms, OfferTerms, Scheme } from "../scheme/scheme.js";
+import type { Supporters } from "./available-offers.js";
+
+/** A payment option of a route, checked: free, an offer that is the same for all requests, or a price per request. */
+export type CompiledOption =
+  | { readonly kind: "free" }
+  | { readonly kind: "fixed"; readonly offer: Offer }
+  | { readonly kind: "dynamic"; readonly terms: DynamicTerms };
+
+/** A payment option that is priced for each request. */
+export interface DynamicTerms {
+  readonly scheme: Scheme;
+  readonly network: Network;
+  readonly price: string | AssetPrice | PriceFunction;
+  readonly payTo: string | PayToFunction;
+  /** The seller's parsers for the scheme and network. */
+  readonly parsers: readonly PriceParser[];
+  /** Whether the price may be zero. */
+  readonly free: boolean;
+  readonly maxTimeoutSeconds: number;
+  /** When the money moves. `extra` says so to clients. */
+  readonly settle: SettleTime;
+  /** The seller's own `extra`. */
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+/** What pricing one request needs. */
+export interface OptionDeps {
+  readonly facilitators: Pick<Supporters, "supports" | "kindExtra" | "extensions">;
+  readonly timer: StartTimer;
+}
+
+export type Compiled = Extract<CompiledTerms, { ok: true }>;
+
+/** The terms of an option for one request: an offer without its quote. */
+export interface PricedTerms {
+  readonly terms: DynamicTerms;
+  readonly compiled: Compiled;
+}
+
+/** Returns a term, or the result of the seller's function in its place. */
+export type Call = (term: DynamicTerms["price"] | DynamicTerms["payTo"]) => unknown;
+
+/** How long a price parser or a scheme may take. A client waits for it. */
+const WAIT_MS = 5_000;
+
+/**
+ * Prices an option for one request. `unavailable`: no facilitator supports it right now, and its scheme needs what one says.
+ *
+ * @throws PriceError when a function of the seller's returns what cannot be sold. What it throws is passed on.
+ */
+export async function priceOption(
+  option: CompiledOption,
+  call: Call,
+  deps: OptionDeps,
+): Promise<Offer | "free" | "unavailable" | PricedTerms> {
+  if (option.kind === "free") return "free";
+  if (option.kind === "fixed") return option.offer;
+  const { terms } = option;
+  const { scheme, network, parsers, free, extra } = terms;
+  const written = writePrice(await call(terms.price));
+  const payTo = await call(terms.payTo);
+  if (!isPrice(written)) throw new PriceError(written, 'a price such as "$0.01", or { asset, amount }');
+  if (free && isZeroPrice(written)) return "free";
+  if (typeof payTo !== "string") throw new PriceError(payTo, "an address", "payTo");
+  const parsed = parsers.length === 0 ? written : parseByParsers(written, parsers, network);
+  const price = parsed instanceof Promise ? await inTime(parsed, "priceParsers", deps) : parsed;
+  if (free && isZeroPrice(price)) return "free";
+  const compiled = compile(scheme, { network, price, payTo, extra }, deps);
+  const made = compiled instanceof Promise ? await compiled : compiled;
+  if (made === "unavailable") return made;
+  if (!made.ok) {
+    // The first is enough: the seller's function is called again once it is corrected.
+    const [{ term, expected } = { term: "price", expected: "another one" }] = made.issues;
+    throw new PriceError(term.startsWith("payTo") ? payTo : price, expected, term);
+  }
+  if (made.amount <= 0n) throw new PriceError(price, "a price above zero, or free: true beside it");
+  return { terms, compiled: made };
+}
+
+/** Whether the price holds for `maxTimeoutSeconds`: a function of the seller's has set it, and the scheme keeps to it. */
+export function isQuoted({ price, payTo, scheme }: DynamicTerms): boolean {
+  return (typeof price === "function" || typeof payTo === "function") && scheme.offer === undefined;
+}
+
+/** Whether an option cannot be priced before a facilitator has said what it supports. */
+export function isWaitingForSupport(
+  { scheme, network }: DynamicTerms,
+  { facilitators }: Pick<OptionDeps, "facilitators">,
+): boolean {
+  return scheme.offer !== undefined && facilitators.supports(scheme.scheme, network) === "unknown";
+}
+
+function compile(
+  scheme: Scheme,
+  offerTerms: OfferTerms,
+  deps: OptionDeps,
+): CompiledTerms | Promise<CompiledTerms | "unavailable"> {
+  return scheme.offer === undefined ? scheme.compileTerms(offerTerms) : offerInTime(scheme, offerTerms, deps);
+}
+
+async function offerInTime(
+  scheme: Scheme,
+  offerTerms: OfferTerms,
+  deps: OptionDeps,
+): Promise<CompiledTerms | "unavailable"> {
+  const { facilitators } = deps;
+  const of = [scheme.scheme, offerTerms.network] as const;
+  if (scheme.offer === undefined || facilitators.supports(...of) !== "yes") return "unavailable";
+  // Copies: what a scheme changes in them must not change what others see.
+  const kind = { extra: { ...facilitators.kindExtra(...of) }, extensions: [...facilitators.extensions(...of)] };
+  const made = await inTime(scheme.offer(offerTerms, kind), scheme.scheme, deps);
+  if (made.ok && typeof made.amount !== "bigint")
+    throw new PriceError(made.amount, "a bigint from the scheme", "amount");
+  return made;
+}
+
+/** Waits for the seller's code, with a limit. What comes later is dropped. */
+async function inTime<T>(work: Promise<T>, what: string, { timer }: OptionDeps): Promise<T> {
+  let stop = () => {};
+  const tooLate = new Promise<never>((_, reject) => {
+    stop = timer(() => reject(new PriceError(undefined, `a price within ${WAIT_MS / 1000} seconds`, what)), WAIT_MS);
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    stop();
+  }
+}
+
+/** The parsers of a seller for one scheme on one network, in the seller's order. */
+export function parsersFor(all: readonly PriceParser[], scheme: string, network: Network): readonly PriceParser[] {
+  return all.filter((one) => (one.scheme ?? scheme) === scheme && matchesNetwork(one.network ?? network, network));
+}
+
+/**
+ * Reads a price in dollars by the seller's parsers. The first that knows it wins; if none does, the price stays as it is. Returns a
+ * promise only if a parser does.
+ *
+ * @throws PriceError when a parser returns another value. What it throws is passed on.
+ */
+export function parseByParsers(
+  price: string | AssetPrice,
+  parsers: readonly PriceParser[],
+  network: Network,
+): string | AssetPrice | Promise<string | AssetPrice> {
+  const amount = dollarsIn(price);
+  if (amount === undefined) return price;
+  for (const [at, parser] of parsers.entries()) {
+    const result: unknown = parser.parse(amount, network);
+    if (isThenable(result)) {
+      const rest = parsers.slice(at + 1);
+      return Promise.resolve(result).then((parsed) => readParsed(parsed) ?? parseByParsers(price, rest, network));
+    }
+    const parsed = readParsed(result);
+    if (parsed !== undefined) return parsed;
+  }
+  return price;
+}
+
+/** The decimal in `"$0.01"`, `"0.01 USD"` or `"0.01"`; `undefined`: it is not a price in dollars. */
+function dollarsIn(price: string | AssetPrice): string | undefined {
+  if (typeof price !== "string") return undefined;
+  const read = readPrice(/^\d+(?:\.\d+)?$/.test(price) ? `$${price}` : price);
+  if (read === undefined || read === "from a float") return undefined;
+  const { whole, fraction, ticker = "USD" } = read;
+  if (ticker.toUpperCase() !== "USD") return undefined;
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, "then") === "function";
+}
+
+function readParsed(parsed: unknown): AssetPrice | undefined {
+  if (parsed === undefined || parsed === null) return undefined;
+  if (isAssetPrice(parsed) && (parsed.extra === undefined || isJsonObject(parsed.extra))) return parsed;
+  throw new PriceError(parsed, "{ asset, amount } in atomic units, or nothing", "priceParsers");
+}
+
+/** A computed price as the text that it stands for; any other value as it is. */
+export function writePrice(price: unknown): unknown {
+  return price instanceof ExactPrice ? price.toString() : price;
+}
+
+/** Whether a value has the form of a price. It may still not be one. */
+export function isPrice(price: unknown): price is string | AssetPrice {
+  return typeof price === "string" || isAssetPrice(price);
+}
+
+function isAssetPrice(price: unknown): price is AssetPrice {
+  return isJsonObject(price) && typeof price["asset"] === "string" && typeof price["amount"] === "string";
+}
