@@ -42,6 +42,7 @@ import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { RouterView } from "./route/router-view.js";
+import type { Scheme } from "./scheme/scheme.js";
 import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
 import { OpenStore } from "./settlement/open-store.js";
@@ -92,6 +93,8 @@ export interface PaymentsEngine {
   readonly holdBytes: number;
   /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
   readonly extensions: readonly string[];
+  /** The seller's schemes, then those of the adapter. */
+  readonly schemes: readonly Scheme[];
   /**
    * Creates the gate of a route table.
    *
@@ -185,7 +188,7 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger });
+  const hooks = new Hooks(settings.hooks, { events, logger, timer, hookMs: settings.deadlines.hookMs });
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -317,6 +320,7 @@ function createEngine(parts: Parts): {
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
+    schemes: settings.schemes,
     routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),
     charge(given, as) {
       const route = check("charge", (issues) => parseCharge(given, as, parts.routesDeps, issues));

@@ -40,11 +40,14 @@ export type {
   Denial,
   Grant,
   HeldResponse,
+  OwnResponse,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
   SellersBody,
   SettledContext,
+  Verified,
+  VerifyFailure,
 } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {

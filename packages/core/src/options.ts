@@ -458,9 +458,9 @@ export interface PaymentsOptions {
    */
   readonly holdBytes?: number;
   /**
-   * Time limits of facilitator calls: each 100 to 120000 ms.
+   * Time limits of facilitator calls, and of the hook `onSettled`: each 100 to 120000 ms.
    *
-   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000 }
+   * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000, hookMs: 5000 }
    * @defaultValue as in the example
    */
   readonly deadlines?: Partial<Deadlines>;

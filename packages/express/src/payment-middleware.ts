@@ -27,7 +27,7 @@ import {
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
 import type { Request, RequestHandler, Response } from "express";
-import { isDisconnected } from "./connection.js";
+import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { readPlace, readRequest, removePayment } from "./express-request.js";
 import { holdResponse } from "./held-response.js";
@@ -276,6 +276,7 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
+    if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
     return writeResponse(res, decision.response);
   }
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
@@ -300,6 +301,7 @@ function isOver(res: Response): boolean {
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
 function giveBack(decision: Decision): void {
+  if (decision.kind === "respond") decision.onClosed?.(false);
   if (decision.kind !== "run") return;
   if (decision.admission.isHeld) decision.admission.handlerEnded();
   void decision.admission.cancel();

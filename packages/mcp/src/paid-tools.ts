@@ -29,7 +29,7 @@ import type {
 import { isHttpUrl } from "./tool-declaration.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
-import { toResult } from "./tool-response.js";
+import { onSent, toResult } from "./tool-response.js";
 
 /** The payments of `@farebox/express`, or an engine of `@farebox/core`. */
 export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine };
@@ -124,6 +124,7 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
   const decision = await tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
   if (extra.signal.aborted) {
     // The client cancelled while the gate was deciding. It can send the same payment again.
+    if (decision.kind === "respond") decision.onClosed?.(false);
     if (decision.kind === "run") {
       if (decision.admission.isHeld) decision.admission.handlerEnded();
       void decision.admission.cancel();
@@ -134,6 +135,7 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
     case "pass":
       return runHandler(tool, call, undefined);
     case "respond":
+      if (decision.onClosed !== undefined) onSent(call.server, extra, decision.onClosed);
       return toResult(decision.response, outputSchema !== undefined);
     case "run":
       return decision.admission.isHeld

@@ -75,21 +75,34 @@ export function toHandlerResponse(result: CallToolResult, holdBytes: number): Ha
  *
  * @param isTextOnly - Whether the tool has an output schema. Clients check `structuredContent` against it, even in errors.
  */
-export function toResult({ headers, body }: GateResponse, isTextOnly: boolean): CallToolResult {
-  // Parsed without limits: the body is our own, and may be nested deeper than a client's.
-  const parsed: unknown = JSON.parse(typeof body === "string" ? body : Buffer.from(body).toString("utf8"));
+export function toResult({ status, headers, body }: GateResponse, isTextOnly: boolean): CallToolResult {
+  const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
+  const parsed = parseOwn(text);
   if (headerOf(headers, "Content-Type") === RESULT_TYPE) return withReceipt(parsed as CallToolResult, headers);
+  // A body of the seller's may be of any kind.
+  if (!isJsonObject(parsed)) {
+    return withReceipt({ content: [{ type: "text", text }], ...(status < 300 ? {} : { isError: true }) }, headers);
+  }
   const retryAfter = headerOf(headers, "Retry-After");
   const document = {
-    ...(isJsonObject(parsed) ? parsed : {}),
+    ...parsed,
     ...(retryAfter === undefined ? {} : { retryAfterSeconds: Number(retryAfter) }),
   };
   const result: CallToolResult = {
     content: [{ type: "text", text: JSON.stringify(document) }],
     ...(isTextOnly ? {} : { structuredContent: document }),
-    isError: true,
+    ...(status < 300 ? {} : { isError: true }),
   };
   return withReceipt(result, headers);
+}
+
+/** Parsed without limits: the body is our own, and may be nested deeper than a client's. `undefined`: it is no JSON. */
+function parseOwn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Adds the receipt and the retry token, if there are any, to the tool's own `_meta`. */

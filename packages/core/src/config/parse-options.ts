@@ -186,7 +186,7 @@ function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
   if (deadlines === undefined) return DEFAULT_DEADLINES;
   const parsed = { ...DEFAULT_DEADLINES };
   if (!issues.checkKeys("options.deadlines", deadlines, Object.keys(DEFAULT_DEADLINES))) return parsed;
-  for (const key of ["verifyMs", "settleMs", "supportedMs"] as const) {
+  for (const key of ["verifyMs", "settleMs", "supportedMs", "hookMs"] as const) {
     const range = { ...DEADLINE_MS, usual: parsed[key] };
     parsed[key] = issues.readNumber(`options.deadlines.${key}`, deadlines[key] ?? undefined, range);
   }
@@ -328,7 +328,8 @@ function isScheme(value: unknown): value is Scheme {
     "offer",
   ];
   if (optional.some((name) => value[name] !== undefined && !isMethod(value, name))) return false;
-  if (value["allowsLess"] !== undefined && typeof value["allowsLess"] !== "boolean") return false;
+  const { allowsLess, knowsPayer } = value;
+  if ([allowsLess, knowsPayer].some((flag) => flag !== undefined && typeof flag !== "boolean")) return false;
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 

@@ -131,8 +131,31 @@ export interface SellersBody {
 export interface Denial {
   /** A sentence for the client, at most 1000 characters; `true` for a default one. */
   readonly deny: string | true;
-  /** 400 to 499, but not 402. Default 403. */
+  /**
+   * 400 to 499. Default 403. 402 asks for payment: a challenge with the sentence as its `error`. From `beforeSettle`, it also
+   * has a receipt that says so.
+   */
   readonly status?: number;
+  /** Replaces the body, and its `Content-Type`. */
+  readonly body?: SellersBody;
+}
+
+/** The payment is good, says the seller: no facilitator is asked. It still has to settle. */
+export interface Verified {
+  readonly verified: true;
+}
+
+/** Sold in place of the handler's response: 200 with this body. The handler does not run. */
+export interface OwnResponse {
+  readonly respond: SellersBody;
+}
+
+/** Why a payment was not verified. */
+export interface VerifyFailure {
+  /** @example "insufficient_funds" */
+  readonly reason: string;
+  /** The facilitator's words, or the error's. */
+  readonly message?: string;
 }
 
 /** Lets the handler run without payment. Nothing is charged, and a payment that came along stays unused. */
@@ -153,11 +176,18 @@ export interface PaymentHooks {
   /** Called for every request at a priced route, first: API keys, allow lists, free trials. */
   readonly onRequest?: (request: PricedRequest) => Maybe<Denial | Grant>;
   /** Called once the payment is claimed, before the facilitator verifies it, or settles it with `settle: "before"`. */
-  readonly beforeVerify?: (payment: PaymentContext) => Maybe<Denial>;
-  /** Called once the facilitator accepted the payment, before the handler runs. Never with `settle: "before"`. */
-  readonly afterVerify?: (payment: PaymentContext) => Maybe<Denial>;
+  readonly beforeVerify?: (payment: PaymentContext) => Maybe<Denial | Verified>;
+  /** Called once the payment is verified, before the handler runs. Never with `settle: "before"`. */
+  readonly afterVerify?: (payment: PaymentContext) => Maybe<Denial | OwnResponse>;
+  /** Told that the facilitator refused the payment, or could not be asked. Nothing is charged. */
+  readonly onVerifyFailed?: (payment: PaymentContext, failure: VerifyFailure) => void | Promise<void>;
   /** Called once, before the money moves. A denial drops the handler's response, and nothing is charged. */
   readonly beforeSettle?: (payment: PaymentContext) => Maybe<Denial>;
+  /**
+   * Called once the money moved and the store has recorded it, at most once per payment; also in the background. The response
+   * waits for it, at most `deadlines.hookMs`. It cannot undo the sale: what it throws is logged.
+   */
+  readonly onSettled?: (payment: SettledContext) => void | Promise<void>;
   /** Told once the money moved, or never will; also in the background. */
   readonly afterSettle?: (payment: PaymentContext, receipt: SettlementResponse) => void | Promise<void>;
   /** Told that the money may have moved; once, until more is known. */
@@ -169,30 +199,50 @@ export interface PaymentHooks {
 /** Hooks that decide about a payment. */
 export type AskingHook = "beforeVerify" | "afterVerify" | "beforeSettle";
 
-/** Hooks that only hear of a payment. */
-export type TellingHook = "afterSettle" | "onSettleUnknown" | "onCancel";
+/** Hooks that only hear of a payment, and are not waited for. */
+export type TellingHook = "onVerifyFailed" | "afterSettle" | "onSettleUnknown" | "onCancel";
 
 /** A denial, checked: what the client is told. */
 export interface Denied {
   readonly kind: "denied";
   readonly message: string;
   readonly status: number;
+  readonly body: WrittenBody | undefined;
 }
 
 /** What a hook decided; `undefined`: go on. */
-export type Verdict = { readonly kind: "granted" } | Denied | undefined;
+export type Verdict =
+  | { readonly kind: "granted" }
+  | { readonly kind: "verified" }
+  | { readonly kind: "responded"; readonly body: WrittenBody }
+  | Denied
+  | undefined;
+
+/** What each hook may decide. */
+interface Verdicts {
+  readonly onRequest: Extract<Verdict, { readonly kind: "granted" | "denied" }>;
+  readonly beforeVerify: Extract<Verdict, { readonly kind: "verified" | "denied" }>;
+  readonly afterVerify: Extract<Verdict, { readonly kind: "responded" | "denied" }>;
+  readonly beforeSettle: Denied;
+}
 
 /** What hooks need. */
 export interface HooksDeps {
   readonly events: PaymentEvents;
   readonly logger: Logger;
+  /** Calls `act` once after `delayMs`, unless the returned function is called before. */
+  readonly timer: (act: () => void, delayMs: number) => () => void;
+  /** How long a response waits for `onSettled`. */
+  readonly hookMs: number;
 }
 
 const NAMES = Object.keys({
   onRequest: true,
   beforeVerify: true,
   afterVerify: true,
+  onVerifyFailed: true,
   beforeSettle: true,
+  onSettled: true,
   afterSettle: true,
   onSettleUnknown: true,
   onCancel: true,
@@ -227,7 +277,7 @@ export class Hooks {
   }
 
   /** Asks `onRequest`. */
-  async askAboutRequest(request: PricedRequest): Promise<Verdict> {
+  async askAboutRequest(request: PricedRequest): Promise<Verdicts["onRequest"] | undefined> {
     const { onRequest } = this.#hooks;
     if (onRequest === undefined) return undefined;
     const verdict = await this.#ask("onRequest", () => onRequest(request));
@@ -243,37 +293,66 @@ export class Hooks {
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
-  async ask(name: AskingHook, context: PaymentContext): Promise<Denied | undefined> {
+  async ask<N extends AskingHook>(name: N, context: PaymentContext): Promise<Verdicts[N] | undefined> {
     const hook = this.#hooks[name];
     if (hook === undefined) return undefined;
     const verdict = await this.#ask(name, () => hook(context));
-    if (verdict?.kind !== "denied") return undefined;
-    this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
+    if (verdict?.kind === "denied") this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
     return verdict;
   }
 
-  async #ask(name: "onRequest" | AskingHook, run: () => unknown): Promise<Verdict> {
+  async #ask<N extends keyof Verdicts>(name: N, run: () => unknown): Promise<Verdicts[N] | undefined> {
     const { logger } = this.#deps;
     try {
       const returned = await run();
       if (returned === undefined) return undefined;
-      const verdict = readVerdict(returned, name === "onRequest");
-      if (verdict !== undefined) return verdict;
+      const verdict = readVerdict(returned);
+      if (verdict !== undefined && (ALLOWED[name] as readonly string[]).includes(verdict.kind)) {
+        return verdict as Verdicts[N];
+      }
       logger.error("hook_failed", {
         hook: name,
-        error: "it returned neither nothing, nor { deny }, nor { grant: true } where that is allowed",
+        error: `it returned something else than nothing, ${ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ")}`,
       });
     } catch (error) {
       logger.error("hook_failed", { hook: name, error: errorName(error) });
     }
-    return { kind: "denied", message: REFUSED, status: 403 };
+    return REFUSAL as Verdicts[N];
+  }
+
+  /**
+   * Calls `onSettled`; `undefined`: there is none. Resolves when it is done, or its time is over. Never rejects.
+   *
+   * @param context - Made only if there is a hook.
+   */
+  settled(context: () => SettledContext): Promise<void> | undefined {
+    const { onSettled } = this.#hooks;
+    if (onSettled === undefined) return undefined;
+    const { timer, hookMs } = this.#deps;
+    return new Promise((resolve) => {
+      const stopTimer = timer(() => {
+        this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        resolve();
+      }, hookMs);
+      const run = async () => onSettled(context());
+      run()
+        .catch((error) => this.#failed("onSettled", errorName(error)))
+        .finally(() => {
+          stopTimer();
+          resolve();
+        });
+    });
+  }
+
+  #failed(hook: keyof PaymentHooks, error: string): void {
+    this.#deps.logger.error("hook_failed", { hook, error });
   }
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
     const hook = this.#hooks[name];
     if (hook === undefined) return;
-    const failed = (error: unknown) => this.#deps.logger.error("hook_failed", { hook: name, error: errorName(error) });
+    const failed = (error: unknown) => this.#failed(name, errorName(error));
     try {
       Promise.resolve(Reflect.apply(hook, undefined, args())).catch(failed);
     } catch (error) {
@@ -287,18 +366,63 @@ function factsIn({ payment, route, payer, scheme, network, asset, amount }: Paym
   return { payment, route, payer, scheme, network, asset, amount };
 }
 
+/** What each hook may return, in the seller's words. */
+const WRITTEN = {
+  granted: "{ grant: true }",
+  verified: "{ verified: true }",
+  responded: "{ respond: { contentType, body } }",
+  denied: "{ deny }",
+} as const;
+
+const ALLOWED: { readonly [N in keyof Verdicts]: readonly Verdicts[N]["kind"][] } = {
+  onRequest: ["denied", "granted"],
+  beforeVerify: ["denied", "verified"],
+  afterVerify: ["denied", "responded"],
+  beforeSettle: ["denied"],
+};
+
 const REFUSED = "This request was refused.";
+
+const REFUSAL: Denied = Object.freeze({ kind: "denied", message: REFUSED, status: 403, body: undefined });
 
 const MAX_TEXT = 1000;
 
 /** Reads each field once, so that the value that is checked is the value that counts. `undefined`: not a verdict. */
-function readVerdict(returned: unknown, mayGrant: boolean): Verdict {
+function readVerdict(returned: unknown): Verdict {
   if (typeof returned !== "object" || returned === null) return undefined;
-  const { deny, grant, status = 403 }: { deny?: unknown; grant?: unknown; status?: unknown } = returned;
-  if (deny === undefined) return mayGrant && grant === true ? { kind: "granted" } : undefined;
+  const { deny, grant, verified, respond, status = 403, body } = returned as Readonly<Record<string, unknown>>;
+  // One hook says one thing.
+  if ([deny, grant, verified, respond].filter((said) => said !== undefined).length !== 1) return undefined;
+  if (grant !== undefined) return grant === true ? { kind: "granted" } : undefined;
+  if (verified !== undefined) return verified === true ? { kind: "verified" } : undefined;
+  if (respond !== undefined) {
+    const written = writeBody(respond);
+    return written && { kind: "responded", body: written };
+  }
   const isText = deny === true || typeof deny === "string";
   const isStatus = typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 499;
-  // 402 is for challenges, which say how to pay.
-  if (!isText || !isStatus || status === 402 || grant !== undefined) return undefined;
-  return { kind: "denied", message: deny === true ? REFUSED : deny.slice(0, MAX_TEXT), status };
+  const written = body === undefined ? undefined : writeBody(body);
+  if (!isText || !isStatus || (body !== undefined && written === undefined)) return undefined;
+  return { kind: "denied", message: deny === true ? REFUSED : deny.slice(0, MAX_TEXT), status, body: written };
+}
+
+/** A body of the seller's, ready to write. */
+export interface WrittenBody {
+  readonly contentType: string;
+  readonly body: string | Uint8Array;
+}
+
+/** A header's value may only have printable ASCII characters. */
+const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
+
+/** Writes a body of the seller's; `undefined` if it is none. May throw what the seller's objects throw. */
+function writeBody(given: unknown): WrittenBody | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const { contentType, body }: Partial<SellersBody> = given;
+  if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) return undefined;
+  // A copy: the seller may change the bytes while they wait.
+  if (body instanceof Uint8Array) return { contentType, body: new Uint8Array(body) };
+  const text: unknown = typeof body === "string" ? body : JSON.stringify(body);
+  if (typeof text !== "string") return undefined;
+  return { contentType: /;\s*charset=/i.test(contentType) ? contentType : `${contentType}; charset=utf-8`, body: text };
 }

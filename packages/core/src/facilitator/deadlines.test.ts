@@ -118,5 +118,5 @@ describe.each(OPERATIONS)("%s with a deadline", (operation) => {
 });
 
 test("a settlement has a longer default deadline, because it waits for a block", () => {
-  expect(DEFAULT_DEADLINES).toEqual({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
+  expect(DEFAULT_DEADLINES).toEqual({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000, hookMs: 5_000 });
 });

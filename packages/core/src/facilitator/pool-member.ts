@@ -106,7 +106,7 @@ export interface FacilitatorHealth {
   readonly supportedFetchedAtMs: number | undefined;
 }
 
-/** How long each call may take, in milliseconds. */
+/** How long each call may take, and the hook that a response waits for, in milliseconds. */
 export interface Deadlines {
   /** Default 5000. */
   readonly verifyMs: number;
@@ -114,7 +114,12 @@ export interface Deadlines {
   readonly settleMs: number;
   /** Default 5000. */
   readonly supportedMs: number;
+  /** How long a response waits for the hook `onSettled`. Default 5000. */
+  readonly hookMs: number;
 }
+
+/** The deadlines of calls. */
+export type CallDeadlines = Omit<Deadlines, "hookMs">;
 
 /** The options of a member. */
 export interface MemberOptions {
@@ -423,13 +428,18 @@ function passOn(permit: Permit, { code, status, outcome, retryAfterSeconds }: Fa
 }
 
 /** The deadlines if the seller sets none. */
-export const DEFAULT_DEADLINES: Deadlines = Object.freeze({ verifyMs: 5_000, settleMs: 30_000, supportedMs: 5_000 });
+export const DEFAULT_DEADLINES: Deadlines = Object.freeze({
+  verifyMs: 5_000,
+  settleMs: 30_000,
+  supportedMs: 5_000,
+  hookMs: 5_000,
+});
 
 /**
  * Adds deadlines to a facilitator. A call past its deadline rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`. Its outcome is `"unknown"`
  * for `settle`, because the money may have moved, and `"none"` otherwise.
  */
-export function withDeadlines(facilitator: Facilitator, deadlines: Deadlines): Facilitator {
+export function withDeadlines(facilitator: Facilitator, deadlines: CallDeadlines): Facilitator {
   return {
     verify: (request, { signal } = {}) => {
       const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal } as const;

@@ -20,9 +20,9 @@ import { unavailable } from "./http-responses.js";
 import { createPaymentMemory, createSoleMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
 import {
   type Attempt,
+  type CallDeadlines,
   createPoolMember,
   DEFAULT_DEADLINES,
-  type Deadlines,
   type FacilitatorHealth,
   type LateCheck,
   type PoolMember,
@@ -42,7 +42,7 @@ export interface FacilitatorEntry {
 /** The options of a pool. */
 export interface PoolOptions {
   /** Deadlines of each call to each facilitator. */
-  readonly deadlines?: Deadlines;
+  readonly deadlines?: CallDeadlines;
   /** Gets `facilitator_up` and `facilitator_down`. Default: no logger. */
   readonly logger?: Logger;
   /** Called when a facilitator's state changes. Its errors are ignored. */

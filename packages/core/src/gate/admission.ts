@@ -7,7 +7,7 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { Hooks } from "../events/hooks.js";
+import type { Hooks, WrittenBody } from "../events/hooks.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
@@ -32,6 +32,7 @@ import {
   amountNotSet,
   cutShort,
   denied,
+  deniedReceipt,
   expired,
   type GateResponse,
   type Headers,
@@ -119,7 +120,12 @@ export type Decision =
    */
   | { readonly kind: "pass"; readonly isGranted: boolean }
   /** This response goes out, and the handler does not run. */
-  | { readonly kind: "respond"; readonly response: GateResponse }
+  | {
+      readonly kind: "respond";
+      readonly response: GateResponse;
+      /** The response was paid for just now: called once, when the connection is done with it. Default: nobody asks. */
+      readonly onClosed?: (isDelivered: boolean) => void;
+    }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
 
@@ -148,6 +154,9 @@ interface SettledFacts {
   readonly isPayers?: boolean;
 }
 
+/** A response that was not delivered by then counts as undelivered, and is kept. */
+const MAX_DELIVERY_MS = 60_000;
+
 /** Admits payments. */
 export class Admissions {
   readonly #deps: AdmissionDeps;
@@ -166,6 +175,27 @@ export class Admissions {
     return paid.offer.settle === "before"
       ? this.#admitPrepaid(paid, receipt, facts)
       : this.#admitOwed(paid, receipt, facts);
+  }
+
+  /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
+  async respond(admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+    const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
+    admission.handlerEnded();
+    const release = await admission.complete(response);
+    if (release.kind === "replace") return { kind: "respond", response: release.response };
+    const given = replayed(response, release.headers, { isPaid: release.paid });
+    if (!release.paid) return { kind: "respond", response: given };
+    let isOver = false;
+    const onClosed = (isDelivered: boolean) => {
+      if (isOver) return;
+      isOver = true;
+      stopTimer();
+      if (isDelivered) admission.done();
+      else void admission.undelivered(response);
+    };
+    // An adapter may not tell.
+    const stopTimer = this.#deps.timer(() => onClosed(false), MAX_DELIVERY_MS);
+    return { kind: "respond", response: given, onClosed };
   }
 
   /** The offer settles first: the response goes out as it is written. */
@@ -362,7 +392,8 @@ class VerifiedAdmission implements HeldAdmission {
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(payment)) : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
-      return { kind: "replace", response: denied(denial) };
+      const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);
+      return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
     }
     if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
       this.#counted.reject();
@@ -377,7 +408,7 @@ class VerifiedAdmission implements HeldAdmission {
       facilitator: undefined,
       response: stored,
       runsHandler: false,
-      waiting: { client, keepsResponse: () => this.#run.isDisconnected },
+      waiting: { client, keepsResponse: () => this.#run.isDisconnected, responded: response },
     });
     if (settled.kind === "lost") this.#tellCancelled("failed");
     if (settled.kind === "rejected") this.#counted.reject();

@@ -24,7 +24,7 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Hooks } from "../events/hooks.js";
+import type { Denied, Hooks, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
@@ -59,6 +59,7 @@ import {
   challenge,
   challengePage,
   denied,
+  deniedReceipt,
   type GateResponse,
   identifierConflict,
   incompleteRequest,
@@ -83,7 +84,7 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask">;
+  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask" | "tell">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
@@ -159,7 +160,7 @@ export class Gate {
     // 1. The seller's onRequest hook may let the request through, or deny it.
     const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
     if (verdict?.kind === "granted") return GRANTED;
-    if (verdict?.kind === "denied") return respond(denied(verdict));
+    if (verdict?.kind === "denied") return this.#deny(matched, verdict);
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
     await this.#openStore(matched);
@@ -215,6 +216,18 @@ export class Gate {
     }
   }
 
+  /** The seller's onRequest hook denied. A denial with 402 says how to pay, so it needs the price. */
+  async #deny(matched: MatchedRequest, denial: Denied): Promise<Decision> {
+    if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
+    await this.#openStore(matched);
+    if (matched.route.isPending()) await this.#deps.facilitator.ready();
+    const route = await this.#price(matched, undefined);
+    if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
+    // There is nothing to pay.
+    const status = route.isFree ? 403 : 402;
+    return respond(await denied({ ...denial, status }, toDenial({ ...matched, route })));
+  }
+
   /** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */
   #openStore({ route, request }: MatchedRequest): Promise<void> | undefined {
     const isNeeded = hasPayment(request) || route.priceFor !== undefined;
@@ -232,11 +245,12 @@ export class Gate {
     events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the offer says so. Then the handler runs.
-      const denial = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
+      const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
+      const isVerified = verdict?.kind === "verified";
       let decision: Decision;
-      if (denial !== undefined) decision = await this.#release(paid, denied(denial));
-      else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid);
-      else decision = await this.#verifyThenRun(paid);
+      if (verdict?.kind === "denied") decision = await this.#release(paid, await denied(verdict, paid));
+      else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid, isVerified);
+      else decision = await this.#verifyThenRun(paid, isVerified);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
@@ -246,26 +260,31 @@ export class Gate {
     }
   }
 
-  /** `settle: "after"`: the facilitator accepts the payment, the handler runs, and the money moves afterwards. */
-  async #verifyThenRun(paid: PaidRequest): Promise<Decision> {
+  /** `settle: "after"`: the payment is verified, the handler runs, and the money moves afterwards. */
+  async #verifyThenRun(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
+    const { hooks, runs, admissions } = this.#deps;
     // A payment that may be forged does not count as its payer's before it is verified.
-    const asked = this.#deps.runs.ask(paid);
-    if (paid.isSigned) asked?.start();
+    const asked = runs.ask(paid);
+    if (paid.isSigned || isVerified) asked?.start();
     let decision: Decision | undefined;
+    let own: WrittenBody | undefined;
     try {
-      const verified = await this.#verify(paid);
-      decision = verified.kind === "respond" ? verified : await this.#runVerified(paid, verified, asked);
-      return decision;
+      const verified = isVerified ? BY_SELLER : await this.#verify(paid);
+      if (verified.kind === "respond") return verified;
+      const verdict = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
+      if (verdict?.kind === "denied") return await this.#release(paid, await denied(verdict, paid));
+      own = verdict?.body;
+      decision = await this.#runVerified(paid, verified, asked);
     } finally {
       if (decision?.kind !== "run") asked?.remove();
     }
+    if (own === undefined || decision.kind !== "run" || !decision.admission.isHeld) return decision;
+    return admissions.respond(decision.admission, own);
   }
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
   async #runVerified(paid: PaidRequest, verified: Verified, asked: SharedEntry | undefined): Promise<Decision> {
-    const { hooks, runs, events } = this.#deps;
-    const denial = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
-    if (denial !== undefined) return this.#release(paid, denied(denial));
+    const { runs, events } = this.#deps;
     const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
@@ -311,7 +330,7 @@ export class Gate {
 
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
-    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { facilitator, listings, hooks, events, logger, now } = this.#deps;
     const { isSigned, isForged, claim } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
@@ -320,8 +339,10 @@ export class Gate {
       const about = { payment: claim.identity, source: sourceOf(paid), isSigned, isForged };
       response = await facilitator.verify(paid.facilitatorRequest, about);
     } catch (error) {
-      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explain(error) });
+      const explained = explain(error);
+      logger.error("verification_failed", { network: paid.offer.requirements.network, ...explained });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"])]);
       const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
       return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
     }
@@ -333,6 +354,7 @@ export class Gate {
     if (!response.isValid) {
       const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
       events.emit("invalid", () => ({ ...timed(), reason }));
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(reason, response.invalidMessage)]);
       // The facilitator's own failure is not the payer's fault, and another signature would not help.
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
@@ -342,8 +364,8 @@ export class Gate {
   }
 
   /** `settle: "before"`: a payment whose signature may be forged is verified first. */
-  async #checkThenSettle(paid: PaidRequest): Promise<Decision> {
-    const verified = paid.isSigned ? undefined : await this.#verify(paid);
+  async #checkThenSettle(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
+    const verified = paid.isSigned || isVerified ? undefined : await this.#verify(paid);
     return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
   }
 
@@ -353,7 +375,10 @@ export class Gate {
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
-    if (denial !== undefined) return this.#release(paid, denied(denial));
+    if (denial !== undefined) {
+      const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
+      return this.#release(paid, await denied(denial, { route, occasion, receipt }));
+    }
     const settled = await settler.settle(paid, {
       from: "claimed",
       owner,
@@ -492,6 +517,18 @@ type Responded = Extract<Decision, { readonly kind: "respond" }>;
 interface Verified {
   readonly kind: "verified";
   readonly extensionResponses: ExtensionResponses | undefined;
+}
+
+/** The seller says that the payment is good. */
+const BY_SELLER: Verified = Object.freeze({ kind: "verified", extensionResponses: undefined });
+
+function failureOf(reason: string, message: unknown): VerifyFailure {
+  return Object.freeze({ reason, ...(typeof message === "string" ? { message } : {}) });
+}
+
+/** Where a request was denied before it was priced, or before its payment was read. */
+function toDenial({ route, request, url, locate }: MatchedRequest) {
+  return { route, occasion: { url, method: request.method, locate } };
 }
 
 /** A function of the seller's that prices a request failed. */

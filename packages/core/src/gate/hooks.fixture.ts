@@ -44,7 +44,15 @@ export const INVALID_RESULTS: readonly (readonly [string, () => unknown])[] = [
   ["denies with status 200", () => ({ deny: "no", status: 200 })],
   ["denies with status NaN", () => ({ deny: "no", status: Number.NaN })],
   ["denies with a text as status", () => ({ deny: "no", status: "403" })],
-  ["denies with status 402", () => ({ deny: "no", status: 402 })],
+  ["denies and sells", () => ({ deny: "no", respond: { contentType: "text/plain", body: "" } })],
+  ["denies with a body without a type", () => ({ deny: "no", body: "gone" })],
+  [
+    "denies with a type that breaks a header",
+    () => ({ deny: "no", body: { contentType: "a/b\r\nX-Evil: 1", body: "" } }),
+  ],
+  ["denies with a body that JSON cannot express", () => ({ deny: "no", body: { contentType: "a/b", body: 10n } })],
+  ["says that it is verified by a text", () => ({ verified: "yes" })],
+  ["sells nothing", () => ({ respond: {} })],
   ["denies with a fraction as status", () => ({ deny: "no", status: 403.5 })],
   [
     "returns an object whose getter throws",

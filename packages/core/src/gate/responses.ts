@@ -81,6 +81,14 @@ export function challengePage({ available }: Payable, occasion: ChallengeOccasio
   };
 }
 
+/** The same response with another body. */
+export function withBody(response: GateResponse, contentType: string, body: GateResponse["body"]): GateResponse {
+  const headers = response.headers.map((header) =>
+    header[0] === "Content-Type" ? (["Content-Type", contentType] as const) : header,
+  );
+  return { ...response, headers, body };
+}
+
 /** The scheme documents say 412 for this reason: the payer's tokens may not be moved yet, and a new signature does not help. */
 const ALLOWANCE_REQUIRED = "permit2_allowance_required";
 
@@ -178,9 +186,30 @@ export function invalidInput(problems: readonly Partial<InputProblem>[]): GateRe
   return json(400, JSON.stringify({ error, message, problems: listed }), []);
 }
 
-/** 400 to 499: a hook of the seller denied. */
-export function denied({ status, message }: Denied): GateResponse {
-  return problem(status, "denied", message);
+/**
+ * 400 to 499: a hook of the seller denied. 402 asks for payment.
+ *
+ * @param receipt - Says that nothing was charged, after the handler has run. Only a 402 has one.
+ */
+export async function denied(
+  { status, message, body }: Denied,
+  {
+    route,
+    occasion,
+    receipt,
+  }: {
+    readonly route: Payable;
+    readonly occasion: Omit<ChallengeOccasion, "error">;
+    readonly receipt?: SettlementResponse;
+  },
+): Promise<GateResponse> {
+  const response =
+    status === 402
+      ? await challenge(route, { ...occasion, error: message }, { status, receipt })
+      : problem(status, "denied", message);
+  // Not the 503 of a route that nobody can pay for right now.
+  if (body === undefined || response.status !== status) return response;
+  return withBody(response, body.contentType, body.body);
 }
 
 /**
@@ -379,6 +408,13 @@ function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
 /** The receipt of a response that is not charged. */
 export function notChargedHeaders(payer: string, network: string): Headers {
   return receiptHeaders({ success: false, errorReason: "not_charged", payer, transaction: "", network });
+}
+
+/** The receipt of a payment that a hook refused to settle. */
+export function deniedReceipt({ message }: Denied, payer: string, network: string): SettlementResponse {
+  // Clients may log it, or show it on a terminal.
+  const errorReason = message.replaceAll(/[^\x20-\x7e]+/g, " ");
+  return { success: false, errorReason, payer, transaction: "", network };
 }
 
 /** A response about a payment that is not a challenge. */

@@ -18,6 +18,11 @@ export interface Scheme {
   readonly networks: NetworkPattern;
   /** Whether the handler may take less than was authorized. Default `false`: the whole amount is taken, or nothing. */
   readonly allowsLess?: boolean;
+  /**
+   * Whether `readPayment` finds out who pays. Default `true`. With `false`, its `payer` only tells payments apart, and receipts name
+   * the payer that the facilitator names.
+   */
+  readonly knowsPayer?: boolean;
   /** Checks the terms and converts the price. Called once per offer, at start-up. Not called if there is `offer`. */
   compileTerms(terms: OfferTerms): CompiledTerms;
   /**

@@ -163,7 +163,7 @@ function judge(
   if (!saysSettled || differsIn !== undefined) return doubt();
   // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
   const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
-  if (isBelieved) return settled(payment, transaction);
+  if (isBelieved) return settled(payment, transaction, response.payer);
   return searchChain(payment, deps).then((found) => found ?? doubt());
 }
 
@@ -223,25 +223,33 @@ function findDifference(
 ): "network" | "payer" | "amount" | undefined {
   const { network, amount } = facilitatorRequest.paymentRequirements;
   if (!sameNetwork(response.network, network)) return "network";
-  if (response.payer !== undefined && !scheme.sameAddress(response.payer, payer)) return "payer";
+  const isOther = response.payer !== undefined && !scheme.sameAddress(response.payer, payer);
+  if (isOther && scheme.knowsPayer !== false) return "payer";
   if (response.amount !== undefined && response.amount !== amount) return "amount";
   return undefined;
 }
 
 /** Only known fields go to the client. */
-function settled({ payer, facilitatorRequest }: PendingPayment, transaction: string): Outcome {
-  const { network, amount } = facilitatorRequest.paymentRequirements;
+function settled(payment: PendingPayment, transaction: string, named?: string): Outcome {
+  const { network, amount } = payment.facilitatorRequest.paymentRequirements;
+  const payer = payerOf(payment, named);
   return { kind: "settled", receipt: { success: true, payer, transaction, network, amount } };
 }
 
 /** Of a facilitator's own text, only a reason goes to the client. */
 function rejected(
-  { payer, facilitatorRequest }: PendingPayment,
-  { errorReason, transaction }: Pick<SettlementResponse, "errorReason" | "transaction">,
+  payment: PendingPayment,
+  { errorReason, transaction, payer: named }: Pick<SettlementResponse, "errorReason" | "transaction" | "payer">,
 ): Outcome {
-  const { network } = facilitatorRequest.paymentRequirements;
+  const { network } = payment.facilitatorRequest.paymentRequirements;
+  const payer = payerOf(payment, named);
   const reason = isReason(errorReason) ? errorReason : "unexpected_settle_error";
   return { kind: "rejected", receipt: { success: false, errorReason: reason, payer, transaction, network } };
+}
+
+/** The payer for a receipt. @param named - By the facilitator. It counts only if the scheme cannot read who pays. */
+function payerOf({ scheme, payer }: PendingPayment, named = payer): string {
+  return scheme.knowsPayer === false ? named : payer;
 }
 
 /** Whether the scheme can search a chain, and the seller named a node. */

@@ -4,10 +4,12 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
+import { isUtf8 } from "node:buffer";
 import type { PaymentEvents } from "../events/events.js";
-import type { Hooks } from "../events/hooks.js";
+import type { HeldResponse, Hooks } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import { joinValues } from "../route/request.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { Leases } from "./leases.js";
 import type { Listings } from "./listings.js";
@@ -20,6 +22,9 @@ import {
   reachOutcome,
   withoutRequest,
 } from "./outcome.js";
+
+/** A response, perhaps with a body too large to be held. */
+type RespondedParts = Omit<StoredAnswer, "body"> & { readonly body: StoredAnswer["body"] | undefined };
 
 /** Where a settlement starts. */
 export interface SettlementStart {
@@ -40,6 +45,8 @@ export interface SettlementStart {
   readonly waiting:
     | {
         readonly client: string | undefined;
+        /** What the handler responded, for hooks. Default: `response` of the settlement. */
+        readonly responded?: RespondedParts;
         /** Asked once the payment has settled: whether the response may be needed by another request, too. */
         readonly keepsResponse: () => boolean;
       }
@@ -73,7 +80,7 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
-  readonly hooks: Pick<Hooks, "tell">;
+  readonly hooks: Pick<Hooks, "tell" | "settled">;
   readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
   readonly now: () => number;
   /** Takes over a payment whose outcome is unknown. */
@@ -140,6 +147,10 @@ export class Settler {
       return { kind: "unknown", retryAfterSeconds: UNRECORDED_RETRY_SECONDS };
     }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
+    // A payment whose outcome the store did not record is settled again, and the hook called then.
+    const told =
+      outcome.kind === "settled" && record === "done" ? this.#tellSettled(payment, outcome, start) : undefined;
+    if (told !== undefined && start.waiting !== undefined) await told;
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
   }
 
@@ -179,6 +190,22 @@ export class Settler {
     if (start.facilitator !== undefined) return {};
     const facilitator = this.#deps.facilitator.facilitatorOf(identity);
     return facilitator === undefined ? {} : { facilitator };
+  }
+
+  /** Calls `onSettled`; `undefined`: there is no such hook. Never rejects. */
+  #tellSettled(
+    payment: PendingPayment,
+    { receipt }: Extract<Outcome, { kind: "settled" }>,
+    { response, waiting }: SettlementStart,
+  ): Promise<void> | undefined {
+    const responded = waiting?.responded ?? response;
+    return this.#deps.hooks.settled(() =>
+      Object.freeze({
+        ...contextOf(payment),
+        receipt: copyOf(receipt),
+        response: responded && new SellersResponse(responded),
+      }),
+    );
   }
 
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
@@ -255,6 +282,35 @@ function changesAfter(
   if (isKept && start.response !== undefined) return { ...changes, to: kind };
   // Until it is delivered, the response stays for other processes.
   return isShared ? { ...changes, to: kind, isAtWork: true } : { ...changes, to: kind, answer: null };
+}
+
+/** A response for hooks. JSON has its body as text, or its length. */
+class SellersResponse implements HeldResponse {
+  readonly status: number;
+  readonly headers: HeldResponse["headers"];
+  readonly body: Uint8Array | undefined;
+
+  constructor({ status, headers, body }: RespondedParts) {
+    this.status = status;
+    this.headers = joinHeaders(headers);
+    // A copy: what goes out, and into the store, stays as it is.
+    this.body = body && new Uint8Array(body);
+  }
+
+  toJSON(): object {
+    const { status, headers, body } = this;
+    if (body === undefined) return { status, headers };
+    return { status, headers, body: isUtf8(body) ? Buffer.from(body).toString() : `[${body.length} bytes]` };
+  }
+}
+
+function joinHeaders(headers: StoredAnswer["headers"]): HeldResponse["headers"] {
+  const byName: Record<string, string[]> = Object.create(null);
+  for (const [name, value] of headers) {
+    byName[name.toLowerCase()] ??= [];
+    byName[name.toLowerCase()]?.push(...(typeof value === "string" ? [value] : value));
+  }
+  return joinValues(byName);
 }
 
 /** The receipt itself has yet to go to the client, so hooks get a copy. */

@@ -3,16 +3,16 @@
  *
  * @module
  */
-import type { PaymentsOptions } from "@farebox/core";
-import { createIssues, type Issues } from "@farebox/core/issues";
+import type { PaymentHooks, PaymentsOptions } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readFacilitators } from "./facilitator-client.js";
+import { readOptions } from "./engine-options.js";
+import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
-import { tell } from "./notices.js";
+import { createWarner, tell } from "./notices.js";
 import { findScheme, readResourceServer, x402ResourceServer } from "./resource-server.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
-import { isStock } from "./schemes.js";
 import type {
   FacilitatorClient,
   HTTPResourceServerLike,
@@ -90,40 +90,27 @@ interface MiddlewareOptions {
   readonly options: EngineOptions | undefined;
 }
 
-function createMiddleware(plan: HTTPRegistrations, { options }: MiddlewareOptions): PaymentMiddleware {
-  const { server, routes } = plan;
+function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
+  const { server, routes, protectedRequestHooks, paywallProvider } = plan;
+  const { paywallConfig, paywall = paywallProvider, options = {} } = more;
+  const { logger } = options;
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
     withMissing: true,
   });
   if (errors.length > 0) throw new RouteConfigurationError(errors);
   const issues = createIssues();
-  const facilitators = readFacilitators(server.facilitatorClients, "server.facilitatorClients", issues);
-  checkSchemes(plan, issues);
-  const { table, notices } = translateRoutes(routes, { schemes, issues });
+  const { table, originals, notices } = translateRoutes(routes, { schemes, paywall, paywallConfig, issues });
+  const routeOf = (key: string) => originals.get(key);
+  const warn = createWarner(logger);
+  const hooks: PaymentHooks = {
+    ...toNativeHooks(server, { routeOf, warn }),
+    ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
+  };
+  const read = readOptions(server, routes, issues);
   issues.throwIfAny();
-  tell(notices, options?.logger);
-  const payments = createPayments({
-    facilitator: facilitators.choices,
-    ...(facilitators.timeoutMs === undefined ? {} : { deadlines: deadlinesFor(facilitators.timeoutMs) }),
-    ...options,
-  });
-  return payments.routes(table) as PaymentMiddleware;
-}
-
-/** The engine's range. */
-const DEADLINE = { least: 100, most: 120_000 };
-
-function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines"]> {
-  const limit = Math.min(Math.max(timeoutMs, DEADLINE.least), DEADLINE.most);
-  return { verifyMs: limit, settleMs: limit, supportedMs: limit };
-}
-
-function checkSchemes({ server }: HTTPRegistrations, issues: Issues): void {
-  for (const [network, schemes] of server.registeredServerSchemes) {
-    for (const scheme of schemes.values()) {
-      if (isStock(scheme, network)) continue;
-      issues.addText(`server.register("${network}")`, "a scheme that Farebox has", scheme.scheme);
-    }
-  }
+  const payments = createPayments({ ...read, ...options, hooks });
+  const handler = payments.routes(table);
+  tell(notices, logger);
+  return handler as PaymentMiddleware;
 }

@@ -5,7 +5,7 @@
  * @see `docs/reference/compat.md`
  * @module
  */
-import type { Logger } from "@farebox/core";
+import type { LogFields, Logger } from "@farebox/core";
 
 /** Something that works in another way than with the reference. */
 export interface Notice {
@@ -29,12 +29,24 @@ export function tell(notices: readonly Notice[], logger: Logger | undefined): vo
     process.stderr.write(`[farebox] other than with @x402/express (docs/reference/compat.md):\n${lines.join("")}`);
     return;
   }
-  for (const { route, text } of news) {
-    try {
-      logger.warn("FAREBOX_COMPAT", { route, message: text });
-    } catch {
-      // There is no other place to report to.
-    }
+  for (const { route, text } of news) log(logger, "FAREBOX_COMPAT", { route, message: text });
+}
+
+/** Tells a seller what a hook did, each once. */
+export function createWarner(logger: Logger | undefined): (event: string, fields: LogFields) => void {
+  return (event, fields) => {
+    const text = `${event} · ${Object.values(fields).join(" · ")}`;
+    if (!isNew(text)) return;
+    if (logger === undefined) process.stderr.write(`[farebox] ${text}\n`);
+    else log(logger, event, fields);
+  };
+}
+
+function log(logger: Logger, event: string, fields: LogFields): void {
+  try {
+    logger.warn(event, fields);
+  } catch {
+    // There is no other place to report to.
   }
 }
 

@@ -3,9 +3,16 @@
  *
  * @module
  */
-import { ConfigError, type PaymentOption as NativeOption, type RouteConfig as NativeRoute } from "@farebox/core";
+import {
+  ConfigError,
+  type PaymentOption as NativeOption,
+  type RouteConfig as NativeRoute,
+  type PriceRequest,
+  type SettlementResponse,
+} from "@farebox/core";
 import { type Issues, issuePath } from "@farebox/core/issues";
-import { toPriceContext } from "./context.js";
+import { encodePaymentResponseHeader } from "./codecs.js";
+import { toPriceContext, toRequestContext } from "./context.js";
 import { toNativePrice } from "./money.js";
 import type { Notice } from "./notices.js";
 import { findScheme, type RegisteredSchemes } from "./resource-server.js";
@@ -13,10 +20,15 @@ import { flowOf } from "./schemes.js";
 import type {
   Network,
   PaymentOption,
+  PaymentRequired,
+  PaywallConfig,
+  PaywallProvider,
   RouteConfig,
   RoutesConfig,
   RouteValidationError,
   SchemeNetworkServer,
+  SettlementFailedResponseBody,
+  SettleResponse,
 } from "./types.js";
 
 /** Mistakes in a route table: what no scheme is registered for, or what a scheme cannot do. */
@@ -71,27 +83,34 @@ export function validateRoutes(
 /** A route table for the engine, and what to tell its seller. */
 export interface TranslatedRoutes {
   readonly table: Readonly<Record<string, NativeRoute>>;
+  /** The seller's routes, by the engine's keys. */
+  readonly originals: ReadonlyMap<string, RouteConfig>;
   readonly notices: readonly Notice[];
 }
 
 /** What translating a route needs. */
 export interface RoutesContext {
   readonly schemes: RegisteredSchemes;
+  /** Writes the page of routes without their own. */
+  readonly paywall: PaywallProvider | undefined;
+  readonly paywallConfig: PaywallConfig | undefined;
   readonly issues: Issues;
 }
 
 /** Translates a route table. What is wrong with a value is left to the engine, which says where it stands. */
 export function translateRoutes(routes: RoutesConfig, context: RoutesContext): TranslatedRoutes {
   const table: Record<string, NativeRoute> = {};
+  const originals = new Map<string, RouteConfig>();
   const notices: Notice[] = [];
   for (const [key, route] of entriesOf(routes)) {
     const native = toNativeKey(key);
     if (Object.hasOwn(table, native)) {
       context.issues.add(issuePath("routes", key), "one key per route; another key of the table is the same", key);
     }
+    originals.set(native, route);
     table[native] = translateRoute(native, route, { ...context, notices });
   }
-  return { table, notices };
+  return { table, originals, notices };
 }
 
 /** `get  /weather` is `GET /weather`, and `*` is every path. */
@@ -123,8 +142,35 @@ function translateRoute(
   const native = {
     ...{ accepts, description: description?.slice(0, MAX_DESCRIPTION), mimeType, serviceName, tags, iconUrl },
     ...{ extensions, resource, settle: settlesBefore ? "before" : undefined },
+    ...translateBodies(route, context),
   };
   return Object.fromEntries(Object.entries(native).filter(([, value]) => value !== undefined)) as NativeRoute;
+}
+
+/** The seller's bodies, as functions of the engine's. */
+function translateBodies(
+  { customPaywallHtml, unpaidResponseBody, settlementFailedResponseBody }: RouteConfig,
+  { paywall, paywallConfig }: RoutesContext,
+): Readonly<Record<string, unknown>> {
+  const write =
+    paywall &&
+    (({ challenge, url }: { readonly challenge: unknown; readonly url: string }) =>
+      paywall.generateHtml(structuredClone(challenge) as PaymentRequired, { currentUrl: url, ...paywallConfig }));
+  return {
+    page: customPaywallHtml || write,
+    unpaidBody: unpaidResponseBody && ((request: PriceRequest) => unpaidResponseBody(toRequestContext(request))),
+    settlementFailedBody:
+      settlementFailedResponseBody &&
+      ((request: PriceRequest, { receipt }: { readonly receipt: SettlementResponse }) =>
+        settlementFailedResponseBody(toRequestContext(request), toFailure(receipt))),
+  };
+}
+
+function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
+  const response = receipt as unknown as SettleResponse;
+  const { errorReason = "Settlement failed", errorMessage = errorReason } = response;
+  const headers = { "PAYMENT-RESPONSE": encodePaymentResponseHeader(response) };
+  return { ...response, success: false, errorReason, errorMessage, headers };
 }
 
 interface TranslatedOption {

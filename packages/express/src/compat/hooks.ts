@@ -1,0 +1,279 @@
+/**
+ * The hooks of a server as hooks of the engine, and their contexts in the reference's shape.
+ *
+ * The lists are read at each call, as the reference reads them. Hooks of a seller come first, in the order of their registration; then
+ * those of the scheme. Those of extensions are the engine's to call, after these.
+ *
+ * `onProtectedRequest`, `onBeforeVerify` and `onBeforeSettle` fail closed: the engine denies when they throw, and logs it.
+ *
+ * @module
+ */
+import type {
+  CancelReason,
+  Denial,
+  LogFields,
+  PaymentContext,
+  PaymentHooks,
+  PricedRequest,
+  SettledContext,
+  SettlementResponse,
+} from "@farebox/core";
+import { toRequestContext } from "./context.js";
+import { SettleError } from "./facilitator-client.js";
+import { findScheme, type Registrations } from "./resource-server.js";
+import type {
+  Abort,
+  HTTPTransportContext,
+  Network,
+  ProtectedRequestHook,
+  RouteConfig,
+  SchemeServerHooks,
+  SettleContext,
+  SettlePhase,
+  SettleResponse,
+  SettleResultContext,
+  VerifiedPaymentCancellationReason,
+  VerifyContext,
+  VerifyResponse,
+} from "./types.js";
+
+/** What hooks need besides their lists. */
+export interface HooksContext {
+  /** The route of a key, as the seller wrote it. */
+  routeOf(key: string): RouteConfig | undefined;
+  /** Tells the seller what went wrong in a hook, once. */
+  warn(event: string, fields: LogFields): void;
+}
+
+/** The hooks of a server for the engine. */
+export function toNativeHooks(server: Registrations, context: HooksContext): PaymentHooks {
+  return new ServerHooks(server, context).hooks;
+}
+
+/** The hooks about requests, for the engine. The first decision counts. */
+export function toRequestHook(
+  hooks: readonly ProtectedRequestHook[],
+  { routeOf }: Pick<HooksContext, "routeOf">,
+): NonNullable<PaymentHooks["onRequest"]> {
+  return async (request) => {
+    const route = routeOf(request.route);
+    if (route === undefined) return undefined;
+    const context = toRequestContext(request);
+    for (const hook of hooks) {
+      const said = await hook(context, route);
+      if (typeof said !== "object" || said === null) continue;
+      if ("grantAccess" in said && said.grantAccess === true) return { grant: true };
+      if ("abort" in said) return denyWith(403, String(said.reason), { error: String(said.reason) });
+    }
+    return undefined;
+  };
+}
+
+function denyWith(status: number, reason: string, body?: unknown): Denial {
+  // The engine's limit; it also makes the text fit for a header.
+  const deny = reason.slice(0, MAX_REASON);
+  return { deny, status, ...(body === undefined ? {} : { body: { contentType: "application/json", body } }) };
+}
+
+const MAX_REASON = 1000;
+
+/** A payment that a hook refuses is answered as one that the facilitator refuses. */
+function toDenial({ reason }: Abort): Denial {
+  return denyWith(402, String(reason));
+}
+
+class ServerHooks {
+  readonly #server: Registrations;
+  readonly #context: HooksContext;
+
+  constructor(server: Registrations, context: HooksContext) {
+    this.#server = server;
+    this.#context = context;
+  }
+
+  get hooks(): PaymentHooks {
+    return {
+      beforeVerify: (payment) => this.#beforeVerify(payment),
+      afterVerify: (payment) => this.#afterVerify(payment),
+      onVerifyFailed: (payment, failure) => this.#verifyFailed(payment, failure),
+      beforeSettle: (payment) => this.#beforeSettle(payment),
+      onSettled: (payment) => this.#settled(payment),
+      afterSettle: (payment, receipt) => this.#settleFailed(payment, receipt),
+      onCancel: (payment, reason) => this.#canceled(payment, reason),
+    };
+  }
+
+  async #beforeVerify(payment: PaymentContext): Promise<Denial | { readonly verified: true } | undefined> {
+    const hooks = this.#hooksOf("beforeVerifyHooks", "onBeforeVerify", payment);
+    if (hooks.length === 0) return undefined;
+    const context = this.#toVerifyContext(payment);
+    for (const hook of hooks) {
+      const said = await hook(context);
+      if (!isDirective(said)) continue;
+      if ("abort" in said && said.abort) return toDenial(said);
+      if (!("skip" in said) || !said.skip) continue;
+      const { isValid, invalidReason = "verification_skipped" } = said.result;
+      return isValid ? { verified: true } : denyWith(402, invalidReason);
+    }
+    return undefined;
+  }
+
+  async #afterVerify(payment: PaymentContext) {
+    const hooks = this.#hooksOf("afterVerifyHooks", "onAfterVerify", payment);
+    if (hooks.length === 0) return undefined;
+    const result: VerifyResponse = { isValid: true, payer: payment.payer };
+    const context = { ...this.#toVerifyContext(payment), result };
+    let response: { readonly contentType: string; readonly body: unknown } | undefined;
+    for (const hook of hooks) {
+      const said = await this.#attempt("onAfterVerify", () => hook(context));
+      if (!isDirective(said)) continue;
+      if ("abort" in said && said.abort) {
+        await this.#tellCanceled(payment, "after_verify_aborted");
+        return toDenial(said);
+      }
+      if ("skipHandler" in said && said.skipHandler) {
+        const { contentType = "application/json", body = {} } = said.response ?? {};
+        response = { contentType, body };
+      }
+    }
+    return response === undefined ? undefined : { respond: response };
+  }
+
+  async #verifyFailed(payment: PaymentContext, { reason, message }: VerifyFailure): Promise<void> {
+    const context = this.#toVerifyContext(payment);
+    const result: VerifyResponse = {
+      ...{ isValid: false, invalidReason: reason, payer: payment.payer },
+      ...(message === undefined ? {} : { invalidMessage: message }),
+    };
+    for (const hook of this.#hooksOf("afterVerifyHooks", "onAfterVerify", payment)) {
+      await this.#attempt("onAfterVerify", () => hook({ ...context, result }));
+    }
+    const error = new Error(message === undefined ? reason : `${reason}: ${message}`);
+    for (const hook of this.#hooksOf("onVerifyFailureHooks", "onVerifyFailure", payment)) {
+      const said = await this.#attempt("onVerifyFailure", () => hook({ ...context, error }));
+      if (isDirective(said)) this.#refuse("onVerifyFailure", "recovered");
+    }
+  }
+
+  async #beforeSettle(payment: PaymentContext): Promise<Denial | undefined> {
+    const hooks = this.#hooksOf("beforeSettleHooks", "onBeforeSettle", payment);
+    if (hooks.length === 0) return undefined;
+    const context = this.#toSettleContext(payment);
+    for (const hook of hooks) {
+      const said = await hook(context);
+      if (!isDirective(said)) continue;
+      if ("abort" in said && said.abort) return toDenial(said);
+      if ("skip" in said && said.skip) {
+        this.#refuse("onBeforeSettle", "skip");
+        return denyWith(402, "settlement_skipped");
+      }
+    }
+    return undefined;
+  }
+
+  async #settled(payment: SettledContext): Promise<void> {
+    const hooks = this.#hooksOf("afterSettleHooks", "onAfterSettle", payment);
+    if (hooks.length === 0) return;
+    const context: SettleResultContext = {
+      ...this.#toSettleContext(payment),
+      result: payment.receipt as unknown as SettleResponse,
+    };
+    const { response } = payment;
+    const transport = context.transportContext as HTTPTransportContext | undefined;
+    if (response !== undefined && transport !== undefined) {
+      transport.responseHeaders = { ...response.headers };
+      if (response.body !== undefined) transport.responseBody = Buffer.from(response.body);
+    }
+    for (const hook of hooks) await this.#attempt("onAfterSettle", () => hook(context));
+  }
+
+  /** Told of every settlement; those that succeeded are {@link ServerHooks.#settled}'s. */
+  async #settleFailed(payment: PaymentContext, receipt: SettlementResponse): Promise<void> {
+    if (receipt.success) return;
+    const error = new SettleError(200, receipt as unknown as SettleResponse);
+    const context = { ...this.#toSettleContext(payment), error };
+    for (const hook of this.#hooksOf("onSettleFailureHooks", "onSettleFailure", payment)) {
+      const said = await this.#attempt("onSettleFailure", () => hook(context));
+      if (isDirective(said)) this.#refuse("onSettleFailure", "recovered");
+    }
+  }
+
+  async #canceled(payment: PaymentContext, reason: CancelReason): Promise<void> {
+    // The reference does not call it when onBeforeSettle aborts.
+    if (reason !== "denied") await this.#tellCanceled(payment, "handler_failed");
+  }
+
+  async #tellCanceled(payment: PaymentContext, reason: VerifiedPaymentCancellationReason): Promise<void> {
+    const hooks = this.#hooksOf("onVerifiedPaymentCanceledHooks", "onVerifiedPaymentCanceled", payment);
+    if (hooks.length === 0) return;
+    const responseStatus = reason === "handler_failed" ? statusOf(payment.request) : undefined;
+    const context = {
+      ...this.#toSettleContext(payment, "cancel"),
+      reason,
+      ...(responseStatus === undefined ? {} : { responseStatus }),
+      settledPhases: [],
+    };
+    for (const hook of hooks) await this.#attempt("onVerifiedPaymentCanceled", () => hook(context));
+  }
+
+  /** The seller's hooks, then the scheme's. */
+  #hooksOf<L extends keyof Registrations & `${string}Hooks`, N extends keyof SchemeServerHooks>(
+    list: L,
+    name: N,
+    { network, scheme }: PaymentContext,
+  ): readonly NonNullable<SchemeServerHooks[N]>[] {
+    const manual = this.#server[list] as readonly NonNullable<SchemeServerHooks[N]>[];
+    const server = findScheme(this.#server.registeredServerSchemes, network as Network, scheme);
+    const hook = server?.schemeHooks?.[name];
+    return hook === undefined ? manual : [...manual, hook as NonNullable<SchemeServerHooks[N]>];
+  }
+
+  #toVerifyContext(payment: PaymentContext): VerifyContext {
+    const { payload, requirements, request, route } = payment;
+    return {
+      paymentPayload: payload as unknown as VerifyContext["paymentPayload"],
+      requirements: requirements as unknown as VerifyContext["requirements"],
+      declaredExtensions: this.#context.routeOf(route)?.extensions ?? {},
+      ...(request === undefined ? {} : { transportContext: { request: toRequestContext(request) } }),
+    };
+  }
+
+  #toSettleContext(payment: PaymentContext, phase: SettlePhase = phaseOf(payment)): SettleContext {
+    return { ...this.#toVerifyContext(payment), phase };
+  }
+
+  /** Calls a hook whose failure changes nothing. */
+  async #attempt<T>(hook: string, call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await call();
+    } catch (error) {
+      this.#context.warn("hook_failed", { hook, error: error instanceof Error ? error.name : "not an error" });
+      return undefined;
+    }
+  }
+
+  #refuse(hook: string, directive: string): void {
+    const message = `${hook} returned { ${directive} }, which would deliver what no facilitator has settled`;
+    this.#context.warn("FAREBOX_COMPAT", { hook, message });
+  }
+}
+
+/** Why a payment was not verified. */
+interface VerifyFailure {
+  readonly reason: string;
+  readonly message?: string;
+}
+
+function isDirective<T>(said: T): said is T & object {
+  return typeof said === "object" && said !== null;
+}
+
+function phaseOf({ requirements }: PaymentContext): SettlePhase {
+  return requirements.extra["paymentFlow"] === "upfront" ? "before-handler" : "after-handler";
+}
+
+/** What the handler has set. The response may not have gone out. */
+function statusOf(request: PricedRequest | undefined): number | undefined {
+  const { res } = (request?.native ?? {}) as { readonly res?: { readonly statusCode?: unknown } };
+  return typeof res?.statusCode === "number" ? res.statusCode : undefined;
+}
