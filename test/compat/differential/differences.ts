@@ -39,16 +39,35 @@ export const MEANT: readonly Meant[] = [
   {
     heading: "HEAD",
     turns: ({ plan, reference, compat }) =>
-      plan.request.method === "HEAD" && isFree(reference) && compat.status === 402,
+      plan.request.method === "HEAD" && isFree(reference) && [402, 403].includes(compat.status),
+    // A hook that grants is asked.
+    explains: ({ path, reference }, { plan, at }) =>
+      path.startsWith("facts.hooks.") && reference === ABSENT && plan?.request.method === "HEAD" && at >= 0,
   },
   {
     heading: "ALL",
     turns: ({ plan, reference, compat }) => plan.key.startsWith("ALL ") && isFree(reference) && compat.status === 402,
   },
   {
+    heading: "Routes of every method",
+    // The app of the plans has `app.all` at these.
+    turns: ({ plan, reference, compat }) =>
+      /^\/(thing\/.|files)/.test(plan.request.path) &&
+      !plan.key.startsWith(plan.request.method) &&
+      isFree(reference) &&
+      [402, 403].includes(compat.status),
+    explains: ({ path, reference }, { plan, at }) =>
+      path.startsWith("facts.hooks.") && reference === ABSENT && plan?.hooks.onProtectedRequest === "grant" && at === 0,
+  },
+  {
     heading: "Paths",
     turns: ({ plan, reference, compat }) =>
-      plan.request.path.includes("%") && reference.status === 402 && compat.status === 404,
+      plan.request.path.includes("%") && [402, 403, 500].includes(reference.status) && compat.status === 404,
+    explains: ({ path, compat }, both) =>
+      path.startsWith("facts.hooks.") &&
+      compat === ABSENT &&
+      both.reference.status === 404 &&
+      both.compat.status === 404,
   },
   {
     heading: "Payments that cannot be read",
@@ -71,42 +90,101 @@ export const MEANT: readonly Meant[] = [
   {
     heading: "Unknown outcomes",
     turns: ({ plan, reference, compat, at }) =>
-      plan.facilitator.startsWith("settle throws") && at > 0 && reference.status === 402 && compat.status === 503,
+      plan.facilitator.startsWith("settle throws") && at > 0 && reference.status !== 503 && compat.status === 503,
   },
   {
     heading: "Duplicates",
-    turns: ({ plan, reference, compat, at }) =>
-      ((plan.payment === "twice" && at === 2) || plan.payment === "at once") &&
-      at > 0 &&
-      reference.status !== compat.status,
+    turns: ({ plan, at }) => (plan.payment === "twice" && at === 2) || (plan.payment === "at once" && at > 0),
+    explains: ({ path }, { plan, at }) =>
+      path.startsWith("facts.hooks.") &&
+      ((plan?.payment === "twice" && at === 2) || plan?.payment === "at once") &&
+      at > 0,
   },
   {
     heading: "Recovered",
     turns: ({ plan, reference, compat }) =>
       /recover/.test(plan.hooks.onVerifyFailure + plan.hooks.onSettleFailure) &&
       reference.status !== 402 &&
-      compat.status === 402,
+      [402, 503].includes(compat.status),
   },
   {
     heading: "Skip",
     turns: ({ plan, reference, compat }) =>
       plan.hooks.onBeforeSettle === "skip" && reference.status !== 402 && compat.status === 402,
+    explains: ({ path }, { plan }) => path.startsWith("receipt.") && plan?.hooks.onBeforeSettle === "skip",
   },
   {
     heading: "Overrides",
+    // Also one for a payment of `exact`, whose amount is fixed.
     turns: ({ plan, reference, compat }) =>
-      plan.handler.override === "1.5" && reference.status === 402 && compat.status === 500,
+      (isWrongOverride(plan) && compat.status === 500) ||
+      // Nothing is settled for an amount of 0.
+      (plan.handler.override === "0" && reference.status === 402 && compat.facts["earned"] === "0"),
+    explains: ({ path }, { plan, reference, compat }) =>
+      path.startsWith("body") &&
+      plan !== undefined &&
+      isWrongOverride(plan) &&
+      reference.status === 500 &&
+      compat.status === 500,
   },
   {
     heading: "Responses that are not charged",
     turns: ({ plan, reference, compat }) =>
-      (plan.handler.status === 304 || (plan.handler.body === "writeHead" && plan.handler.status >= 400)) &&
-      reference.status === compat.status &&
-      compat.facts["earned"] === "0",
+      compat.facts["earned"] === "0" &&
+      ((plan.handler.status === 304 && compat.status === 304) ||
+        (plan.handler.body === "writeHead" && plan.handler.status >= 400 && reference.status === compat.status)),
     explains: ({ path, reference }, { compat }) =>
-      path === "receipt" && reference === ABSENT && valueAt(compat.receipt, "errorReason") === "not_charged",
+      (path === "receipt" && reference === ABSENT && valueAt(compat.receipt, "errorReason") === "not_charged") ||
+      (path === "headers.cache-control" && compat.status === 304),
   },
   // Single values
+  {
+    heading: "Page for browsers",
+    explains: ({ path }, { plan, reference, compat }) =>
+      path === "body" && plan?.request.isBrowser === true && reference.status === 402 && compat.status === 402,
+  },
+  {
+    heading: "Local checks",
+    // The hooks come after them.
+    explains: ({ path, compat }, { plan, at, ...both }) =>
+      path.startsWith("facts.hooks.") &&
+      compat === ABSENT &&
+      both.compat.status === 402 &&
+      (plan?.payment === "expired" || (plan?.payment === "twice" && at === 2)),
+  },
+  {
+    heading: "Refusals",
+    explains: ({ path, reference, compat }, both) =>
+      path.startsWith("facts.hooks.") &&
+      reference === ABSENT &&
+      compat === "onVerifyFailure" &&
+      both.reference.status === 402 &&
+      both.compat.status === 402,
+  },
+  {
+    heading: "Refused settlements",
+    explains: ({ path, reference }, both) =>
+      (path === "challenge" ||
+        /^headers\.(location|vary)$/.test(path) ||
+        /^receipt\.(errorMessage|payer)$/.test(path)) &&
+      both.reference.status === 402 &&
+      valueAt(both.reference.receipt, "success") === false &&
+      (path !== "challenge" || reference === ABSENT),
+  },
+  {
+    heading: "Upfront",
+    // It is verified before it is settled, and is not cancelled afterwards.
+    explains: ({ path }, { plan, reference, compat, at }) =>
+      at > 0 &&
+      plan?.options[0]?.upfront === true &&
+      reference.status === compat.status &&
+      (path.startsWith("facts.hooks.") || (/^(receipt|body)/.test(path) && compat.status === 402)),
+  },
+  {
+    heading: "Discovery",
+    explains: ({ path }) =>
+      /^challenge\.extensions\.bazaar\.(routeTemplate|(info|schema)\.[\w.]*pathParams(\.\w+)?)$/.test(path),
+  },
   {
     heading: "Body of the 402",
     explains: ({ path }, { reference, compat }) =>
@@ -134,7 +212,12 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Quotes",
-    explains: ({ path, reference }) => reference === ABSENT && /^challenge\.accepts\.\d+\.extra\.quote$/.test(path),
+    explains: ({ path, reference, compat }, { at, ...both }) =>
+      (reference === ABSENT && /^challenge\.accepts\.\d+\.extra\.quote$/.test(path)) ||
+      (compat === ABSENT &&
+        at > 0 &&
+        path === "challenge.accepts.1" &&
+        JSON.stringify(both.compat.challenge).includes('"quote"')),
   },
   {
     heading: "Resource URL",
@@ -164,10 +247,15 @@ export const MEANT: readonly Meant[] = [
     heading: "Cache-Control",
     explains: ({ path, reference, compat }) =>
       path === "headers.cache-control" &&
-      /public|no-store/.test(String(reference)) &&
+      (reference === ABSENT || /public|no-store/.test(String(reference))) &&
       /private|no-store/.test(String(compat)),
   },
 ];
+
+/** An amount that is none, or one for a payment of a fixed amount. */
+function isWrongOverride({ handler, options }: Plan): boolean {
+  return handler.override === "1.5" || (handler.override !== undefined && options[0]?.scheme === "exact");
+}
 
 /** The reference served it unasked for money. */
 function isFree({ challenge, status }: Observation): boolean {

@@ -106,7 +106,13 @@ class Shop {
     this.app.use(express.json());
     this.app.use(paymentMiddlewareFromHTTPServer(http));
     this.app.get("/free", (_req, res) => void res.send("free"));
-    this.app.all(["/thing", "/thing/:id", "/files/*rest"], this.#handler());
+    const handler = this.#handler();
+    // Each is a route of its own: a key prices the whole route that it is for.
+    this.app.get("/thing", handler);
+    this.app.post("/thing", handler);
+    this.app.put("/thing", handler);
+    this.app.all("/thing/:id", handler);
+    this.app.all("/files/*rest", handler);
     const onError: express.ErrorRequestHandler = (_error, _req, res, _next) =>
       void res.status(500).json({ error: "handler" });
     this.app.use(onError);
