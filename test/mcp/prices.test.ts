@@ -66,6 +66,12 @@ describe("what clients are told", () => {
   });
 });
 
+test.each(["resource", "unpaidBody", "settlementFailedBody", "page"])("a tool has no %s of a route", async (key) => {
+  const config = { price: "$0.01", [key]: key === "page" ? "<p>Page</p>" : () => ({ contentType: "a/b", body: "" }) };
+  const sell: ShopPlan["sell"] = (tools) => void tools.tool("odd", config as { price: "$0.01" }, () => text("odd"));
+  await expect(openShop({ sell })).rejects.toThrow(key);
+});
+
 test("a free tool beside a paid one stays free", async () => {
   const shop = await openShop({ free: (server) => void server.registerTool("free", {}, () => text("free")) });
   expect(textOf(await shop.ask({ name: "free" }))).toBe("free");
@@ -239,6 +245,40 @@ test("a hook can let a call through, and sees the headers of its request", async
       type: "application/json",
     },
   ]);
+});
+
+test.each<[what: string, body: unknown, sold: object]>([
+  ["an object", { cached: 1 }, { structuredContent: { cached: 1 } }],
+  ["text", "cached", { content: [{ type: "text", text: "cached" }] }],
+])("a hook can sell %s in place of the tool's result", async (_what, body, sold) => {
+  const shop = await openShop({
+    options: { hooks: { afterVerify: () => ({ respond: { contentType: "text/plain", body } }) } },
+  });
+  const result = await shop.buy();
+  expect(result).toMatchObject(sold);
+  expect([result.isError, shop.runs(), await shop.income()]).toEqual([undefined, 0, PRICE]);
+});
+
+test("a hook can deny a call with a text of its own, and sees the call and its payment", async () => {
+  const seen: unknown[] = [];
+  const shop = await openShop({
+    options: {
+      hooks: {
+        afterVerify({ request, payload }) {
+          const { requestId } = request!.native as { requestId: unknown };
+          seen.push(request!.headers["content-type"], request!.body, request!.payment === payload, typeof requestId);
+          return { deny: "no", body: { contentType: "text/plain", body: "sold out" } };
+        },
+      },
+    },
+  });
+  const denied = await shop.buy({ args: { kind: "a" } });
+  expect([denied.isError, textOf(denied), seen]).toEqual([
+    true,
+    "sold out",
+    ["application/json", { kind: "a" }, true, "number"],
+  ]);
+  expect([shop.runs(), await shop.income()]).toEqual([0, 0n]);
 });
 
 test("a tool has the events of a route, under its own key", async () => {

@@ -78,6 +78,51 @@ describe("a tool that is a route", () => {
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining("/city must be string")]);
   });
 
+  test("a tool that is a route yields the challenge where HTTP clients get a body of the seller's", async () => {
+    const app = express().set("env", "test");
+    const shop = await openShop({
+      app: (outer) => outer.use(app),
+      sell: (tools, { payments }) => {
+        const unpaidBody = () => ({ contentType: "text/plain", body: "Pay, please" });
+        app.use(payments.routes({ "GET /weather": { price: "$0.01", unpaidBody } }));
+        app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+        tools.route(app, "GET /weather", { name: "get_weather" });
+      },
+    });
+    expect((await pay(shop.url, { path: "/weather" })).text).toBe("Pay, please");
+    const asked = await shop.ask({ name: "get_weather" });
+    expect(asked.structuredContent).toMatchObject({ x402Version: 2, accepts: [{ amount: "10000" }] });
+    expect(JSON.parse(textOf(asked)!)).toEqual(asked.structuredContent);
+    const bought = await shop.buy({ name: "get_weather" });
+    expect([bought.structuredContent, shop.settlements()]).toEqual([{ weather: "sunny" }, 1]);
+  });
+
+  test("a tool, and a route as a tool, can be for granted calls only", async () => {
+    const app = express().set("env", "test");
+    let isGranting = false;
+    const shop = await openShop({
+      options: { hooks: { onRequest: () => (isGranting ? { grant: true } : undefined) } },
+      app: (outer) => outer.use(app),
+      sell: (tools, { payments }) => {
+        app.use(payments.routes({ "GET /profile": { accepts: [] } }));
+        app.get("/profile", (_req, res) => void res.json({ name: "Ada" }));
+        tools.route(app, "GET /profile", { name: "get_profile" });
+        tools.tool("own", { accepts: [] }, () => ({ content: [{ type: "text", text: "own" }] }));
+      },
+    });
+    const { tools } = await shop.client.listTools();
+    const unsold = "Not for sale: the seller grants calls.";
+    expect(tools.map(({ description }) => description?.split("\n\n")[1])).toEqual([unsold, unsold]);
+    for (const name of ["get_profile", "own"]) {
+      const asked = await shop.ask({ name });
+      expect([asked.isError, asked.structuredContent]).toMatchObject([true, { x402Version: 2, accepts: [] }]);
+    }
+    isGranting = true;
+    expect((await shop.ask({ name: "get_profile" })).structuredContent).toEqual({ name: "Ada" });
+    expect(textOf(await shop.ask({ name: "own" }))).toBe("own");
+    expect(shop.settlements()).toBe(0);
+  });
+
   test("a payment is accepted once by a tool and its route together", async () => {
     const shop = await openShop(routes());
     const payment = await shop.sign(paris);

@@ -23,6 +23,7 @@ import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
+import { OwnBodies } from "./gate/own-bodies.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
@@ -215,14 +216,17 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
-  const deliveries = new Deliveries({ store, leases, writes, logger, timer });
+  const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
+  const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
     ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    bodies,
   });
   const gate = new Gate({
     ...{
@@ -241,6 +245,7 @@ function createParts(settings: Settings) {
       findings,
       logger,
     },
+    bodies,
     tokens,
     now,
     publicUrls: settings.publicUrls,

@@ -81,6 +81,8 @@ export type {
   IdentifierMode,
   InputValidator,
   NetworkName,
+  Page,
+  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
@@ -94,9 +96,12 @@ export type {
   RoutesConfig,
   RpcByNetwork,
   RpcEndpoint,
+  SettlementFailedBody,
+  SettlementFailure,
   SettleTime,
   StartTimer,
   Unmetered,
+  UnpaidBody,
 } from "./options.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";

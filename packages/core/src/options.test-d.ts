@@ -144,6 +144,31 @@ options({
     onCancel: (_facts, reason) => void (reason satisfies CancelReason),
   },
 });
+options({
+  facilitator,
+  deadlines: { hookMs: 1000 },
+  hooks: {
+    onRequest: ({ headers, body, native }) => ({
+      deny: String(headers["a"]),
+      status: 402,
+      body: { contentType: "a/b", body: [body, native] },
+    }),
+    beforeVerify: ({ payload }) => (payload.x402Version === 2 ? { verified: true } : { deny: true }),
+    afterVerify: async ({ requirements }) => ({ respond: { contentType: "text/plain", body: requirements.amount } }),
+    onVerifyFailed: (_payment, { reason, message = "" }) => void [reason satisfies string, message satisfies string],
+    async onSettled({ receipt, response, request }) {
+      void [receipt.transaction satisfies string, response?.status satisfies number | undefined, request?.search];
+    },
+  },
+});
+// @ts-expect-error only beforeVerify verifies
+options({ facilitator, hooks: { afterVerify: () => ({ verified: true }) } });
+// @ts-expect-error only afterVerify responds
+options({ facilitator, hooks: { beforeSettle: () => ({ respond: { contentType: "text/plain", body: "" } }) } });
+// @ts-expect-error a body has a type
+options({ facilitator, hooks: { beforeSettle: () => ({ deny: true, body: "no" }) } });
+// @ts-expect-error a settlement in the background has no request
+options({ facilitator, hooks: { onSettled: ({ request }) => void request.path } });
 options({ facilitator, hooks: { onRequest: async (request) => (request.hasPayment ? undefined : { deny: true }) } });
 // @ts-expect-error no such hook
 options({ facilitator, hooks: { onrequest: () => {} } });

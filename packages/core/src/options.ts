@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { PaymentHooks, PricedRequest } from "./events/hooks.js";
+import type { PaymentHooks, PricedRequest, SellersBody } from "./events/hooks.js";
 import type { Logger } from "./events/logger.js";
 import type { Extension } from "./extension.js";
 import type { Facilitator } from "./facilitator/facilitator.js";
@@ -16,6 +16,7 @@ import type { HeaderValues } from "./http/client.js";
 import type { ExactPrice } from "./price/exact-price.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
 import type { KnownNetwork } from "./protocol/caip2.js";
+import type { PaymentRequired, SettlementResponse } from "./protocol/documents.js";
 import type { RouteKey } from "./route/route-key.js";
 import type { SettleTime } from "./scheme/offer.js";
 import type { Scheme } from "./scheme/scheme.js";
@@ -168,13 +169,52 @@ export type Unmetered = "maximum" | "zero" | "error";
 /** Whether a payment may, must or cannot carry an id of its client. */
 export type IdentifierMode = "optional" | "required" | "off";
 
+/** Returns the body of the 402 for a request without a payment. */
+export type UnpaidBody = (request: PricedRequest) => SellersBody | Promise<SellersBody>;
+
+/** A settlement that was refused. */
+export interface SettlementFailure {
+  /**
+   * As in the receipt and in the challenge.
+   *
+   * @example "insufficient_funds"
+   */
+  readonly reason: string;
+  /** As in `PAYMENT-RESPONSE`. */
+  readonly receipt: SettlementResponse;
+}
+
+/** Returns the body of the 402 for a payment whose settlement was refused. */
+export type SettlementFailedBody = (
+  request: PricedRequest,
+  failure: SettlementFailure,
+) => SellersBody | Promise<SellersBody>;
+
+/** What a page for browsers is made from. */
+export interface PageContext {
+  /** The challenge, whole. Its texts may come from the client: escape them. */
+  readonly challenge: PaymentRequired;
+  /** The request that is not paid. */
+  readonly request: PricedRequest;
+  /**
+   * Absolute URL of the resource, as in the challenge.
+   *
+   * @example "https://api.example.com/weather"
+   */
+  readonly url: string;
+}
+
+/** HTML, or a function that returns it. */
+export type Page = string | ((page: PageContext) => string | Promise<string>);
+
 /**
  * A priced route. It either names its payment options in `accepts`, or has a `price` and the seller's options name
  * the rest.
  */
 export interface RouteConfig {
   /**
-   * Payment options, in order of preference: clients take the first that they can pay.
+   * Payment options, in order of preference: clients take the first that they can pay. With `[]` nobody can pay: only
+   * requests that a hook `onRequest` grants reach the handler.
    *
    * @example [{ price: "$0.01", network: "eip155:8453", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" }]
    * @defaultValue one per entry of `networks`
@@ -244,6 +284,38 @@ export interface RouteConfig {
    * @defaultValue the seller's
    */
   readonly iconUrl?: string;
+  /**
+   * Absolute http or https URL of the resource, in place of the computed one: in challenges, in what the facilitator gets
+   * and in the documents for catalogs. At most 2048 ASCII characters, without credentials and fragment.
+   *
+   * @example "https://api.example.com/v1/weather"
+   * @defaultValue `publicUrl`, or the host of the request, and its path
+   */
+  readonly resource?: string;
+  /**
+   * The JSON body of the 402 for a request without a payment. `PAYMENT-REQUIRED` stays as it is; so does the body of a
+   * 402 for a refused payment, and the page for browsers. If it throws, or takes more than 5 seconds, the default is sent.
+   *
+   * @example ({ url }) => ({ contentType: "application/json", body: { error: "Payment required", docs: `${url}/docs` } })
+   * @defaultValue the challenge
+   */
+  readonly unpaidBody?: UnpaidBody;
+  /**
+   * The body of the 402 for a payment whose settlement was refused, as `unpaidBody`. Not sent while the outcome of a
+   * settlement is unknown.
+   *
+   * @example (_request, { reason }) => ({ contentType: "application/json", body: { error: reason } })
+   * @defaultValue the challenge
+   */
+  readonly settlementFailedBody?: SettlementFailedBody;
+  /**
+   * The page for browsers, as HTML or a function that returns it. It is sent without a `Content-Security-Policy` of
+   * Farebox. If the function throws, or takes more than 5 seconds, the page of Farebox is sent.
+   *
+   * @example "<!doctype html><title>Weather</title><h1>One forecast costs a cent</h1>"
+   * @defaultValue the seller's
+   */
+  readonly page?: Page;
   /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
    * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
@@ -414,6 +486,13 @@ export interface PaymentsOptions {
    * @example "https://api.example.com/icon.png"
    */
   readonly iconUrl?: string;
+  /**
+   * The page for browsers, for routes without their own: HTML, or a function that returns it.
+   *
+   * @example ({ url }) => `<!doctype html><title>For sale</title><p>${encodeURI(url)} is for sale.</p>`
+   * @defaultValue a page of Farebox
+   */
+  readonly page?: Page;
   /**
    * Whether clients get the facilitator's outcome of a listing, in `EXTENSION-RESPONSES`.
    *

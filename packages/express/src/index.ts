@@ -32,6 +32,9 @@ export {
   type Listing,
   type Logger,
   type NetworkName,
+  type OwnResponse,
+  type Page,
+  type PageContext,
   type Payment,
   PaymentAbortedError,
   type PaymentAbortReason,
@@ -62,11 +65,16 @@ export {
   type RoutesConfig,
   type SellersBody,
   type SettledContext,
+  type SettlementFailedBody,
+  type SettlementFailure,
   type SettlementResponse,
   type SettleTime,
   type StartTimer,
   type Unmetered,
+  type UnpaidBody,
   usd,
+  type Verified,
+  type VerifyFailure,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
 export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";

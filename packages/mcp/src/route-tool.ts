@@ -58,7 +58,7 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
     registration: {
       ...rest,
       ...(inputSchema === undefined ? {} : { inputSchema }),
-      description: priced === undefined ? description : describePrice(description, priced.offers),
+      description: priced === undefined ? description : describePrice(description, priced),
     },
     async call({ args, extra }) {
       const written = writeRequest(route, args);
@@ -123,9 +123,18 @@ function toHeader(payment: unknown): string {
   }
 }
 
-function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
-  const text = body.toString("utf8");
+/** The body of a response. An MCP client reads the challenge there, so it goes before a body of the seller's. */
+function readBody(challenge: unknown, text: string) {
   const json = parseJson(text);
+  if (typeof challenge !== "string" || (json.ok && isJsonObject(json.value) && "x402Version" in json.value)) {
+    return { text, json };
+  }
+  const challengeText = Buffer.from(challenge, "base64").toString("utf8");
+  return { text: challengeText, json: parseJson(challengeText) };
+}
+
+function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
+  const { text, json } = readBody(headers["payment-required"], body.toString("utf8"));
   const header = headers["payment-response"];
   const receipt = typeof header === "string" ? decodePaymentResponse(header) : undefined;
   const retryToken = headers[PAYMENT_RETRY_TOKEN.toLowerCase()];

@@ -72,7 +72,10 @@ type WithToolPrice<Option, Input extends ToolSchema> = Option extends unknown
 /** One way to pay for a tool. As of a route, but a price function gets the arguments first. */
 export type ToolPaymentOption<Input extends ToolSchema> = WithToolPrice<PaymentOption, Input>;
 
-type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "chargeable" | "description">;
+/** What a tool has of its own, and what only HTTP has. */
+type NotOfTools = "chargeable" | "resource" | "unpaidBody" | "settlementFailedBody" | "page";
+
+type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "description" | NotOfTools>;
 
 /** How catalogs and challenges name a tool. */
 export interface ToolResource {

@@ -106,7 +106,7 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
   };
   const gate = engine.charge(route, as);
   const registration = {
-    description: describePrice(about, gate.offers),
+    description: describePrice(about, { offers: gate.offers, isGrantOnly: gate.offers.length === 0 && gate.prices() }),
     ...(title === undefined ? {} : { title }),
     ...(input === undefined ? {} : { inputSchema: input.registered }),
     ...(output === undefined ? {} : { outputSchema: output.registered }),
@@ -144,9 +144,13 @@ export function checkName(name: unknown, isTaken: boolean, issues: Issues): void
  * Appends the price, for clients that read nothing but the description:
  * `Price: 0.001 USDC (x402, exact, eip155:84532) per call.`
  */
-export function describePrice(description: string, offers: readonly ReportedOffer[]): string {
+export function describePrice(
+  description: string,
+  { offers, isGrantOnly = false }: { readonly offers: readonly ReportedOffer[]; readonly isGrantOnly?: boolean },
+): string {
   const prices = offers.map(({ scheme, network, price }) => `${price} (x402, ${scheme}, ${network})`);
-  return `${description}\n\n${prices.length === 0 ? "Price: free." : `Price: ${prices.join(", or ")} per call.`}`;
+  const unpaid = isGrantOnly ? "Not for sale: the seller grants calls." : "Price: free.";
+  return `${description}\n\n${prices.length === 0 ? unpaid : `Price: ${prices.join(", or ")} per call.`}`;
 }
 
 function pricesByArguments(accepts: unknown): unknown {

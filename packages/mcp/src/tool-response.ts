@@ -78,10 +78,12 @@ export function toHandlerResponse(result: CallToolResult, holdBytes: number): Ha
 export function toResult({ status, headers, body }: GateResponse, isTextOnly: boolean): CallToolResult {
   const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
   const parsed = parseOwn(text);
+  // A response that a hook sold is none.
+  const isError = status >= 300;
   if (headerOf(headers, "Content-Type") === RESULT_TYPE) return withReceipt(parsed as CallToolResult, headers);
   // A body of the seller's may be of any kind.
   if (!isJsonObject(parsed)) {
-    return withReceipt({ content: [{ type: "text", text }], ...(status < 300 ? {} : { isError: true }) }, headers);
+    return withReceipt({ content: [{ type: "text", text }], ...(isError ? { isError } : {}) }, headers);
   }
   const retryAfter = headerOf(headers, "Retry-After");
   const document = {
@@ -90,8 +92,8 @@ export function toResult({ status, headers, body }: GateResponse, isTextOnly: bo
   };
   const result: CallToolResult = {
     content: [{ type: "text", text: JSON.stringify(document) }],
-    ...(isTextOnly ? {} : { structuredContent: document }),
-    ...(status < 300 ? {} : { isError: true }),
+    ...(isTextOnly && isError ? {} : { structuredContent: document }),
+    ...(isError ? { isError } : {}),
   };
   return withReceipt(result, headers);
 }

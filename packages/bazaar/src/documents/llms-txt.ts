@@ -38,12 +38,14 @@ export function writeLlmsTxt(
 }
 
 function describe(route: DescribedRoute, baseUrl: string): readonly string[] {
-  const { method, template } = route;
-  return [
-    `- \`${method} ${baseUrl}${template}\`${aboutOf(route)}. Costs ${describeOffers(route)}.`,
-    ...describeInput(route),
-  ];
+  const { method, template, params, resource, isGrantOnly } = route;
+  // A request needs the parameters, which one URL for all of them does not name.
+  const url = params.length === 0 && resource !== undefined ? resource : baseUrl + template;
+  const price = isGrantOnly ? GRANTED : `Costs ${describeOffers(route)}.`;
+  return [`- \`${method} ${toLine(url)}\`${aboutOf(route)}. ${price}`, ...describeInput(route)];
 }
+
+const GRANTED = "Not for sale: the seller lets some requests through, as the 402 says.";
 
 function describeTools(tools: readonly DeclaredTool[]): readonly string[] {
   if (tools.length === 0) return [];

@@ -183,21 +183,25 @@ function describe(route: NamedRoute, move: Move): JsonObject {
     summary: summary.slice(0, 120),
     ...(description === "" ? {} : { description }),
     ...(route.service.tags === undefined ? {} : { tags: route.service.tags }),
-    security: [{ [SCHEME]: [] }],
+    ...(route.isGrantOnly ? {} : { security: [{ [SCHEME]: [] }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: {
-      "200": {
-        ...describeResponse(route, declared, move),
-        headers: { [PAYMENT_RESPONSE]: { $ref: "#/components/headers/PaymentResponse" } },
-      },
+      "200": route.isGrantOnly
+        ? { ...describeResponse(route, declared, move), description: "Granted" }
+        : {
+            ...describeResponse(route, declared, move),
+            headers: { [PAYMENT_RESPONSE]: { $ref: "#/components/headers/PaymentResponse" } },
+          },
       "402": {
-        description: `Payment required: ${describeOffers(route)}. The ways to pay are in PAYMENT-REQUIRED.`,
+        description: route.isGrantOnly
+          ? "Not for sale: the seller lets some requests through. PAYMENT-REQUIRED says more."
+          : `Payment required: ${describeOffers(route)}. The ways to pay are in PAYMENT-REQUIRED.`,
         headers: { [PAYMENT_REQUIRED]: { $ref: "#/components/headers/PaymentRequired" } },
         content: { "application/json": { schema: { $ref: "#/components/schemas/PaymentRequired" } } },
       },
     },
-    "x-payment-info": describePayment(route.offers),
+    ...(route.isGrantOnly ? {} : { "x-payment-info": describePayment(route.offers) }),
   };
 }
 

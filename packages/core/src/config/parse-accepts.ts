@@ -63,6 +63,8 @@ interface RouteContext {
   readonly settle: SettleTime;
   /** Whether a price may be zero. */
   readonly free: boolean;
+  /** Whether a hook may let requests through, so that a route may be without payment options. */
+  readonly isGrantable: boolean;
   readonly settings: AcceptsSettings;
   readonly issues: Issues;
 }
@@ -73,11 +75,24 @@ export function parseAccepts(route: JsonObject, context: RouteContext): readonly
   if (accepts === undefined) return parseShorthand(price, context);
   const path = issuePath(context.path, "accepts");
   const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
-  if (options.length === 0) context.issues.addText(path, "at least one payment option", "none");
+  if (options.length === 0) checkGrantOnly(route, path, context);
   const compiled = options.flatMap((option, index) =>
     parseOption(option, { ...context, path: Array.isArray(accepts) ? issuePath(path, index) : path, price }),
   );
   return Object.freeze(compiled);
+}
+
+/** Without payment options, a price or `free` is a mistake; and without a hook that grants, no request reaches the handler. */
+function checkGrantOnly(
+  { price }: JsonObject,
+  path: string,
+  { isGrantable, free, issues, ...route }: RouteContext,
+): void {
+  if (!isGrantable)
+    issues.addText(path, "at least one payment option, or a hooks.onRequest that grants requests", "none");
+  if (price !== undefined) issues.add(issuePath(route.path, "price"), "no price beside accepts: []", price);
+  if (free)
+    issues.add(issuePath(route.path, "free"), "nothing beside accepts: [], which is for granted requests only", true);
 }
 
 /** `{ price: "$0.01" }`: `options.networks` and `options.payTo` complete the offers. */

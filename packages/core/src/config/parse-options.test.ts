@@ -53,7 +53,10 @@ describe("valid options", () => {
     [{ holdBytes: 0 }, "no response is held"],
     [{ holdBytes: 64 * 1024 * 1024 }, "the largest holdBytes"],
     [{ deadlines: {} }, "no deadlines"],
-    [{ deadlines: { verifyMs: 100, settleMs: 120_000, supportedMs: undefined } }, "the shortest and the longest"],
+    [
+      { deadlines: { verifyMs: 100, settleMs: 120_000, supportedMs: undefined, hookMs: 100 } },
+      "the shortest and the longest",
+    ],
     [{ payTo: { "eip155:*": PAY_TO, [NETWORK]: PAY_TO } }, "a pattern and a network"],
     [{ networks: [] }, "no networks"],
     [{ publicUrl: "https://api.example.com/v1/" }, "a path in the public URL"],
@@ -123,6 +126,7 @@ describe("invalid options", () => {
     [{ deadlines: 5 }, { path: "options.deadlines", received: "5" }, "a number"],
     [{ deadlines: null }, { path: "options.deadlines", received: "null" }, "null"],
     [{ deadlines: { verifyMs: 99 } }, { path: "options.deadlines.verifyMs" }, "too short"],
+    [{ deadlines: { hookMs: 120_001 } }, { path: "options.deadlines.hookMs" }, "a hook that may take too long"],
     [{ deadlines: { settleMs: 120_001 } }, { path: "options.deadlines.settleMs" }, "too long"],
     [
       { deadlines: { settleMs: Number.POSITIVE_INFINITY } },

@@ -12,7 +12,7 @@ import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js
 import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
-import type { PaymentsOptions, PriceParser, StartTimer } from "../options.js";
+import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
@@ -22,6 +22,7 @@ import { CONFIRM_MS } from "../settlement/confirmations.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import { parsePage } from "./parse-bodies.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
 import { parseServiceInfo } from "./service-info.js";
 
@@ -35,6 +36,8 @@ export interface Settings {
   readonly extensions: readonly Extension[];
   /** For routes without their own service info. */
   readonly service: ServiceInfo;
+  /** For routes without their own; `undefined`: the page of Farebox. */
+  readonly page: Page | undefined;
   readonly relayExtensionResponses: boolean;
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
@@ -80,6 +83,7 @@ const KEYS = Object.keys({
   serviceName: true,
   tags: true,
   iconUrl: true,
+  page: true,
   relayExtensionResponses: true,
   publicUrl: true,
   allowedHosts: true,
@@ -139,6 +143,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     priceParsers: parsePriceParsers(options.priceParsers, issues),
     extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
     service: parseServiceInfo(options, "options", issues),
+    page: parsePage(options.page, "options.page", issues),
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),

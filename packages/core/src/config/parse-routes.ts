@@ -38,11 +38,13 @@ import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type AcceptsSettings, parseAccepts, parseSettle, settlesBefore } from "./parse-accepts.js";
+import { parseBodies, parseResource } from "./parse-bodies.js";
 import type { Settings } from "./parse-options.js";
 import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
-export type RouteSettings = AcceptsSettings & Pick<Settings, "extensions" | "service" | "publicUrls">;
+export type RouteSettings = AcceptsSettings &
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "page" | "hooks">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
@@ -64,7 +66,20 @@ const KEYS = Object.keys({
   tags: true,
   iconUrl: true,
   validate: true,
+  resource: true,
+  unpaidBody: true,
+  settlementFailedBody: true,
+  page: true,
 } satisfies Record<keyof RouteConfig, true>);
+
+/** What is called by name has no page, and its clients read the challenge in the body. */
+const HTTP_KEYS: readonly string[] = [
+  "resource",
+  "unpaidBody",
+  "settlementFailedBody",
+  "page",
+] satisfies (keyof RouteConfig)[];
+const CALLED_KEYS = KEYS.filter((key) => !HTTP_KEYS.includes(key));
 
 /** Facilitators refuse payments for a resource with a longer description. */
 const MAX_DESCRIPTION = 500;
@@ -114,7 +129,7 @@ function parseRoute(key: string, route: unknown, deps: RoutesDeps, issues: Issue
 function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteContext): PricedRoute {
   const { path, as, deps, issues } = context;
   const { settings } = deps;
-  const isObject = issues.checkKeys(path, written, KEYS);
+  const isObject = issues.checkKeys(path, written, as === undefined ? KEYS : CALLED_KEYS);
   const given: JsonObject = isObject ? written : {};
   const at = (key: keyof RouteConfig) => issuePath(path, key);
 
@@ -129,12 +144,15 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
   const settle = parseSettle(given["settle"], at("settle"), issues) ?? "after";
   const free = parseFree(given["free"], at("free"), issues);
-  const options = isObject ? parseAccepts(given, { path, settle, free, settings, issues }) : [];
+  const isGrantable = canGrant(settings);
+  const options = isObject ? parseAccepts(given, { path, settle, free, isGrantable, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
 
   const terms: RouteTerms = {
     key: route.key,
-    url: as?.url,
+    url: as?.url ?? parseResource(given["resource"], at("resource"), issues),
+    isHttp: as === undefined,
+    isGrantOnly: isGrantable && isEmpty(given["accepts"]),
     serverUrl: as?.serverUrl,
     description,
     mimeType,
@@ -144,11 +162,21 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     paymentIdentifier,
     unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
+    bodies: parseBodies(given, path, as === undefined ? settings.page : undefined, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });
-  const inspection = inspect(subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
+  const inspection = inspect(terms, subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
+}
+
+/** Whether a hook may let requests through that nobody can pay for. */
+function canGrant({ hooks }: RouteSettings): boolean {
+  return hooks.onRequest !== undefined;
+}
+
+function isEmpty(accepts: unknown): boolean {
+  return Array.isArray(accepts) && accepts.length === 0;
 }
 
 type CompiledKey =
@@ -289,6 +317,7 @@ interface InspectionContext {
 
 /** Finds what looks wrong about a route before the first request. */
 function inspect(
+  { url, isGrantOnly }: RouteTerms,
   subject: ChallengeSubject,
   { facts, declarations, listedAs, path, publicUrl = "", issues }: InspectionContext,
 ): RouteInspection {
@@ -296,9 +325,10 @@ function inspect(
   const isPublic = compiled.some((one) => one.isPublic === true);
   const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
   const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
-  if (isPublic && isPublicWithoutTls(publicUrl)) notices.push(notHttpsFinding());
-  if (subject.offers.length === 0) return { isPublic, size: "fits", sample: undefined, notices };
-  const sample = sampleOccasion(facts, publicUrl);
+  if (isPublic && isPublicWithoutTls(url ?? publicUrl)) notices.push(notHttpsFinding());
+  if (subject.offers.length === 0 && !isGrantOnly) return { isPublic, size: "fits", sample: undefined, notices };
+  const usual = sampleOccasion(facts, publicUrl);
+  const sample = url === undefined ? usual : { ...usual, url };
   const challenge = compileChallenge(subject)(sample);
   if (!parseJson(challenge.body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");

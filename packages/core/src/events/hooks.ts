@@ -115,7 +115,7 @@ export interface HeldResponse {
 /** A payment that has settled. */
 export interface SettledContext extends PaymentContext {
   readonly receipt: SettlementResponse;
-  /** The handler's response; `undefined`: the handler has yet to run, or nobody waits for its response. */
+  /** The handler's response; `undefined`: the handler has yet to run, or its response was not kept. */
   readonly response: HeldResponse | undefined;
 }
 
@@ -320,21 +320,20 @@ export class Hooks {
     return REFUSAL as Verdicts[N];
   }
 
-  /**
-   * Calls `onSettled`; `undefined`: there is none. Resolves when it is done, or its time is over. Never rejects.
-   *
-   * @param context - Made only if there is a hook.
-   */
-  settled(context: () => SettledContext): Promise<void> | undefined {
-    const { onSettled } = this.#hooks;
-    if (onSettled === undefined) return undefined;
+  /** Whether a hook waits for payments that have settled. */
+  get hearsOfSettled(): boolean {
+    return this.#hooks.onSettled !== undefined;
+  }
+
+  /** Calls `onSettled`. Resolves when it is done, or its time is over. Never rejects. */
+  settled(context: () => SettledContext): Promise<void> {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
         this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
         resolve();
       }, hookMs);
-      const run = async () => onSettled(context());
+      const run = async () => this.#hooks.onSettled?.(context());
       run()
         .catch((error) => this.#failed("onSettled", errorName(error)))
         .finally(() => {
@@ -416,7 +415,7 @@ export interface WrittenBody {
 const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
 /** Writes a body of the seller's; `undefined` if it is none. May throw what the seller's objects throw. */
-function writeBody(given: unknown): WrittenBody | undefined {
+export function writeBody(given: unknown): WrittenBody | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const { contentType, body }: Partial<SellersBody> = given;
   if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) return undefined;

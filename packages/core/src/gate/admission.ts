@@ -17,6 +17,7 @@ import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
@@ -137,6 +138,7 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly inFlight: Pick<InFlight, "settling" | "end">;
   readonly leases: Pick<Leases, "drop">;
   readonly deliveries: Deliveries;
+  readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
@@ -153,9 +155,6 @@ interface SettledFacts {
   readonly isOwed?: boolean;
   readonly isPayers?: boolean;
 }
-
-/** A response that was not delivered by then counts as undelivered, and is kept. */
-const MAX_DELIVERY_MS = 60_000;
 
 /** Admits payments. */
 export class Admissions {
@@ -178,23 +177,22 @@ export class Admissions {
   }
 
   /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
-  async respond(admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+  async respond(paid: PaidRequest, admission: HeldAdmission, { contentType, body }: WrittenBody): Promise<Decision> {
+    const { deliveries } = this.#deps;
     const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
     admission.handlerEnded();
+    // Whether the client is still there shows when the response is written. Until then the store keeps it.
+    admission.leave();
     const release = await admission.complete(response);
     if (release.kind === "replace") return { kind: "respond", response: release.response };
     const given = replayed(response, release.headers, { isPaid: release.paid });
     if (!release.paid) return { kind: "respond", response: given };
-    let isOver = false;
     const onClosed = (isDelivered: boolean) => {
-      if (isOver) return;
-      isOver = true;
-      stopTimer();
-      if (isDelivered) admission.done();
-      else void admission.undelivered(response);
+      if (!isDelivered) return void admission.undelivered(response);
+      admission.done();
+      // With an identifier, it may be fetched again.
+      if (paid.claim.identifier === undefined) deliveries.delivered(paid.claim);
     };
-    // An adapter may not tell.
-    const stopTimer = this.#deps.timer(() => onClosed(false), MAX_DELIVERY_MS);
     return { kind: "respond", response: given, onClosed };
   }
 
@@ -368,7 +366,7 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, logger, now, relayExtensionResponses } = this.#deps;
+    const { settler, hooks, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
@@ -414,7 +412,9 @@ class VerifiedAdmission implements HeldAdmission {
     if (settled.kind === "rejected") this.#counted.reject();
     if (settled.kind !== "settled") {
       const proof = tokens.headersFor(claim.identity);
-      return { kind: "replace", response: notSettled(route, occasion, settled, proof) };
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, proof);
+      return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
     const { receipt, extensionResponses = this.#verifyResponses } = settled;
     return {

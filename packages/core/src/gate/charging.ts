@@ -80,14 +80,14 @@ function locationOf({ headers }: HandlerResponse): string | undefined {
 /** Whether a redirect leads to a priced route of this server. The client pays there, and would pay twice for one thing. */
 function leadsToPriced(
   location: string,
-  { occasion }: PaidRequest,
+  { occasion, matched }: PaidRequest,
   { status, isPriced }: HandlerResponse,
   publicUrls: PublicUrlSettings,
 ): boolean {
   if (!isRedirect(status) || isPriced === undefined || DEPENDS_ON_PATH.test(location)) return false;
-  const { url, method } = occasion;
+  const { method } = occasion;
   const becomesGet = status === 303 || method === "HEAD" || (method === "POST" && status < 303);
-  const path = ownPathOf(location, url, publicUrls);
+  const path = ownPathOf(location, matched.requestUrl, publicUrls);
   return path !== undefined && isPriced(becomesGet ? "GET" : method, path);
 }
 

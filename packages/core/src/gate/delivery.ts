@@ -40,6 +40,8 @@ export class PendingWrites {
 export interface DeliveriesDeps {
   readonly store: Pick<PaymentStore, "transition" | "find">;
   readonly leases: Pick<Leases, "holds" | "drop" | "ofSettlement">;
+  /** Whether other processes may wait for a response. */
+  readonly isShared: boolean;
   readonly writes: Pick<PendingWrites, "add">;
   readonly logger: Logger;
   readonly timer: StartTimer;
@@ -62,14 +64,29 @@ export class Deliveries {
    * @param isKept - Whether the store has it.
    */
   done({ identity, owner }: Owned, { isKept }: { readonly isKept: boolean }): void {
-    const { leases, timer } = this.#deps;
+    const { leases } = this.#deps;
     if (!leases.holds({ owner }) || this.#readable.has(owner)) return;
     const forget = () => {
-      this.#readable.delete(owner);
       if (leases.holds({ owner })) void this.#write({ identity, owner }, { to: "settled", answer: null });
     };
-    if (isKept && !this.#isClosed) this.#readable.set(owner, { stop: timer(forget, READABLE_MS), forget });
+    if (isKept) this.#forgetLater(owner, forget);
     else forget();
+  }
+
+  /** A response that the store keeps, and that nobody holds a lease of, was delivered. */
+  delivered({ identity, owner }: Owned): void {
+    const forget = () => void this.#write({ identity, owner }, { to: "settled", answer: null });
+    if (this.#deps.isShared) this.#forgetLater(owner, forget);
+    else forget();
+  }
+
+  #forgetLater(owner: string, forget: () => void): void {
+    const end = () => {
+      this.#readable.delete(owner);
+      forget();
+    };
+    if (this.#isClosed) forget();
+    else this.#readable.set(owner, { stop: this.#deps.timer(end, READABLE_MS), forget: end });
   }
 
   /** Lets duplicates in other processes read a response before it is delivered. Only a record that has a lease needs it. */

@@ -28,6 +28,7 @@ import type { Denied, Hooks, VerifyFailure, WrittenBody } from "../events/hooks.
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { wantsPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -51,6 +52,7 @@ import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
+import type { OwnBodies } from "./own-bodies.js";
 import { type MatchedRequest, type PaidRequest, sourceOf, toPaidRequest, toQuotedRequest } from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
@@ -95,6 +97,7 @@ export interface GateDeps {
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
   readonly tokens: Pick<RetryTokens, "headersFor">;
+  readonly bodies: OwnBodies;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -142,7 +145,8 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, locate, arrival: this.#deps.inFlight.next() };
+      const requestUrl = route.url === undefined || !route.isHttp ? url : resourceUrl(request, this.#deps.publicUrls);
+      const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
       this.#noteUrl(matched);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
@@ -279,7 +283,7 @@ export class Gate {
       if (decision?.kind !== "run") asked?.remove();
     }
     if (own === undefined || decision.kind !== "run" || !decision.admission.isHeld) return decision;
-    return admissions.respond(decision.admission, own);
+    return admissions.respond(paid, decision.admission, own);
   }
 
   /** The payment is good: its handler runs, unless its payer has too many runs. */
@@ -371,7 +375,7 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, admissions, events } = this.#deps;
+    const { hooks, store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
@@ -390,7 +394,9 @@ export class Gate {
     // Refused outright, it did not move. A record of it would let strangers fill the memory.
     if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
     if (settled.kind !== "settled") {
-      return respond(notSettled(route, occasion, settled, tokens.headersFor(identity)));
+      const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+      const response = notSettled(route, occasion, settled, tokens.headersFor(identity));
+      return respond(await bodies.settlementFailed(paid, receipt, response));
     }
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
@@ -433,14 +439,30 @@ export class Gate {
   }
 
   /** Asks for payment: a person with a browser gets a page. */
-  #challenge({ route, request, url, locate }: MatchedRequest): Decision {
+  #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
+    const { route, request, url, locate } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
     const occasion = { url, method: request.method, error, locate };
     const isPerson = wantsPage(request.accept, request.userAgent);
-    const response = isPerson ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    // A page of the seller's is made from the challenge.
+    const isUsualPage = isPerson && route.bodies.page === undefined;
+    const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
+    return this.#challenged(matched, response, isPerson ? occasion : undefined);
+  }
+
+  /** @param ofPerson - Of a request that gets a page. */
+  #challenged(
+    matched: MatchedRequest,
+    response: GateResponse,
+    ofPerson: ChallengeOccasion | undefined,
+  ): Decision | Promise<Decision> {
+    const { route } = matched;
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    return respond(response);
+    const { page, unpaidBody } = route.bodies;
+    if (page === undefined && unpaidBody === undefined) return respond(response);
+    const own = this.#deps.bodies.unpaid(matched, response, ofPerson);
+    return own instanceof Promise ? own.then(respond) : respond(own);
   }
 
   /** Says what is wrong with the payment, and asks for another one. */

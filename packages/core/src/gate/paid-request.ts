@@ -30,6 +30,8 @@ export interface MatchedRequest {
   readonly request: GateRequest;
   /** Absolute URL of the resource, for challenges. */
   readonly url: string;
+  /** The URL that was requested. The seller may have set another one for the resource. */
+  readonly requestUrl: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
   /** When it arrived, by `InFlight.next`. */

@@ -27,6 +27,7 @@ import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "..
 import type { Admissions, Decision } from "./admission.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
+import type { OwnBodies } from "./own-bodies.js";
 import type { PaidRequest } from "./paid-request.js";
 import { isSameClient, type RetryTokens } from "./proof.js";
 import {
@@ -54,6 +55,7 @@ export interface ReplayDeps {
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
   readonly admissions: Pick<Admissions, "admitSettled">;
+  readonly bodies: OwnBodies;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -108,7 +110,8 @@ export class Replay {
       case "rejected": {
         const error = record.receipt?.errorReason ?? "payment_already_used";
         this.tell(paid, "refused");
-        return { kind: "respond", response: refusal(paid.route, paid.occasion, error, record.receipt) };
+        const refused = refusal(paid.route, paid.occasion, error, record.receipt);
+        return { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, record.receipt, refused) };
       }
       case "unsent":
       case "unknown":
@@ -208,7 +211,9 @@ export class Replay {
       if (settled.kind !== "settled") {
         this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
         const proof = this.#proofFor(duplicate);
-        decision = { kind: "respond", response: notSettled(paid.route, paid.occasion, settled, proof) };
+        const response = notSettled(paid.route, paid.occasion, settled, proof);
+        const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+        decision = { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, receipt, response) };
       } else if (response === undefined) {
         decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
       } else {

@@ -413,7 +413,7 @@ export function notChargedHeaders(payer: string, network: string): Headers {
 /** The receipt of a payment that a hook refused to settle. */
 export function deniedReceipt({ message }: Denied, payer: string, network: string): SettlementResponse {
   // Clients may log it, or show it on a terminal.
-  const errorReason = message.replaceAll(/[^\x20-\x7e]+/g, " ");
+  const errorReason = message.replaceAll(/[^\x21-\x7e]+/g, " ");
   return { success: false, errorReason, payer, transaction: "", network };
 }
 

@@ -20,6 +20,8 @@ export interface AvailableRoute extends ChallengeSubject {
 /** A route with all its offers, whether or not a facilitator supports them. */
 export interface OfferedRoute extends ChallengeSubject {
   readonly key: string;
+  /** Nobody can pay for it, so no offer has to be available. Default false. */
+  readonly isGrantOnly?: boolean;
   /** Gets what each challenge that is written anew leaves out in its header. */
   readonly onLeftOut?: (parts: readonly ChallengePart[]) => void;
 }
@@ -81,8 +83,9 @@ function compile(
   const offers = completions.flatMap((completion) => completion.update(facilitators) ?? []);
   const ofSchemes = Object.assign({}, ...offers.map((offer) => supportedExtensions(offer, facilitators)));
   const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
+  if (offers.length === 0 && route.isGrantOnly !== true) return undefined;
   const subject = { ...route, offers, declareAt };
-  return offers.length === 0 ? undefined : { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
+  return { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
 }
 
 /** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */

@@ -70,11 +70,22 @@ function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
  * Creates the function that returns a route's declarations for a request.
  *
  * @param publicUrl - A catalog reads a template from the root of the host, so the path of this URL stands before it.
+ * @param resource - The URL that the seller set for the resource. Catalogs refuse a template that does not match its path.
  */
-export function createDeclareAt(declarations: Declarations, publicUrl?: string): DeclareAt {
+export function createDeclareAt(declarations: Declarations, publicUrl?: string, resource?: string): DeclareAt {
   const prefix = publicPathOf(publicUrl);
   const declareAt = createDeclareAtRoot(declarations);
+  if (resource !== undefined) {
+    return (occasion) => declareAt(occasion.url === undefined ? occasion : { ...occasion, locate: locateResource });
+  }
   return prefix === "" ? declareAt : (occasion) => declareAt({ ...occasion, locate: () => below(prefix, occasion) });
+}
+
+const ONE_RESOURCE = Object.freeze({ routeTemplate: undefined, pathParams: {} });
+
+/** All requests to the route are for one resource. */
+function locateResource(): ReturnType<DeclarationOccasion["locate"]> {
+  return ONE_RESOURCE;
 }
 
 function publicPathOf(publicUrl: string | undefined): string {

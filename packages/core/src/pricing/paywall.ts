@@ -18,7 +18,6 @@ export function wantsPage(accept: string | undefined, userAgent: string | undefi
 
 /** Writes the page. */
 export function writePaywall(subject: ChallengeSubject, url: string, challenge: WrittenChallenge): string {
-  const offers = subject.offers.map((offer) => `<li>${escapeHtml(describe(offer))}</li>`).join("\n");
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -31,17 +30,27 @@ export function writePaywall(subject: ChallengeSubject, url: string, challenge: 
 <main>
 <h1>Payment required</h1>
 <p>${escapeHtml(subject.description)}</p>
-<p><code>${escapeHtml(url)}</code> costs, per request, one of:</p>
-<ul>
-${offers}
-</ul>
-<p>Programs pay for it over <a href="https://www.x402.org">x402</a>: they read the <code>PAYMENT-REQUIRED</code> header
-of this response, sign a payment, and send the request again with a <code>PAYMENT-SIGNATURE</code> header.</p>
+${subject.offers.length === 0 ? notForSale(url) : forSale(subject, url)}
 </main>
 <script type="application/json" id="payment-required">${escapeJson(challenge.body)}</script>
 </body>
 </html>
 `;
+}
+
+function forSale({ offers }: ChallengeSubject, url: string): string {
+  return `<p><code>${escapeHtml(url)}</code> costs, per request, one of:</p>
+<ul>
+${offers.map((offer) => `<li>${escapeHtml(describe(offer))}</li>`).join("\n")}
+</ul>
+<p>Programs pay for it over <a href="https://www.x402.org">x402</a>: they read the <code>PAYMENT-REQUIRED</code> header
+of this response, sign a payment, and send the request again with a <code>PAYMENT-SIGNATURE</code> header.</p>`;
+}
+
+/** Of a route that only a hook grants. */
+function notForSale(url: string): string {
+  return `<p><code>${escapeHtml(url)}</code> is not sold per request. Its seller lets some requests through: programs read
+how in the <code>PAYMENT-REQUIRED</code> header of this response.</p>`;
 }
 
 function describe({ scheme, asset, amount, requirements }: Offer): string {

@@ -6,7 +6,16 @@
 import type { Finding, Findings } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
-import type { Chargeable, IdentifierMode, InputValidator, StartTimer, Unmetered } from "../options.js";
+import type {
+  Chargeable,
+  IdentifierMode,
+  InputValidator,
+  Page,
+  SettlementFailedBody,
+  StartTimer,
+  Unmetered,
+  UnpaidBody,
+} from "../options.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
@@ -40,6 +49,10 @@ export interface RouteTerms {
   readonly key: string;
   /** Where the resource is. Default: the URL of the request. */
   readonly url: string | undefined;
+  /** Whether it is reached by HTTP. Otherwise it is called by name, as an MCP tool is. */
+  readonly isHttp: boolean;
+  /** Whether nobody can pay for it: only requests that a hook grants reach the handler. */
+  readonly isGrantOnly: boolean;
   /** Where the server is, if `url` does not say. */
   readonly serverUrl: string | undefined;
   readonly description: string;
@@ -52,6 +65,15 @@ export interface RouteTerms {
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
+  /** What the seller says in place of Farebox. */
+  readonly bodies: RouteBodies;
+}
+
+/** The seller's bodies and page. Absent: the default. */
+export interface RouteBodies {
+  readonly unpaidBody?: UnpaidBody;
+  readonly settlementFailedBody?: SettlementFailedBody;
+  readonly page?: Page;
 }
 
 /** What was found out about a route at start-up. */
@@ -92,13 +114,13 @@ export interface PricingDeps {
 
 /** The part of a route that its challenge is made of. */
 export function toChallengeSubject(
-  { key, description, mimeType, service, declarations }: RouteTerms,
+  { key, url, isHttp, description, mimeType, service, declarations }: RouteTerms,
   offers: readonly Offer[],
   { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
-    declareAt: createDeclareAt(declarations, publicUrl),
+    declareAt: createDeclareAt(declarations, publicUrl, isHttp ? url : undefined),
     forCatalogs: [...declarations.compiled].flatMap(([key, { isPublic }]) => (isPublic === true ? [key] : [])),
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
@@ -113,14 +135,14 @@ export function createPricedRoute(
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
   { facilitators, findings, quotes, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, onLeftOut: createShorteningLog(terms.key, logger) };
+  const offered = { ...subject, isGrantOnly: terms.isGrantOnly, onLeftOut: createShorteningLog(terms.key, logger) };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
     ...subject,
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
-    priceId: priceIdOf(subject, dynamic),
+    priceId: priceIdOf(subject, dynamic, terms.isGrantOnly),
     isFree: options.some(({ kind }) => kind === "free"),
   });
   if (dynamic.length === 0) return fixed;
@@ -138,8 +160,14 @@ export function createPricedRoute(
   });
 }
 
-function priceIdOf({ key, offers }: Pick<PricedRoute, "key" | "offers">, dynamic: readonly DynamicTerms[]): string {
-  return JSON.stringify([offers.map(({ requirements }) => requirements), dynamic.length === 0 ? "" : key]);
+function priceIdOf(
+  { key, offers }: Pick<PricedRoute, "key" | "offers">,
+  dynamic: readonly DynamicTerms[],
+  isGrantOnly: boolean,
+): string {
+  // What grants a request may depend on the key.
+  const isOwn = isGrantOnly || dynamic.length > 0;
+  return JSON.stringify([offers.map(({ requirements }) => requirements), isOwn ? key : ""]);
 }
 
 /** Logs each way in which a challenge was shortened, once. */

@@ -44,6 +44,10 @@ export interface DescribedRoute {
   readonly params: readonly string[];
   /** Those that take several segments. */
   readonly wildcards: readonly string[];
+  /** Absolute URL of the resource, if the seller set one. */
+  readonly resource: string | undefined;
+  /** Whether nobody can pay for it: only requests that a hook grants are served. */
+  readonly isGrantOnly: boolean;
   readonly description: string;
   /** Media type of the response, or `""`. */
   readonly mimeType: string;
@@ -83,8 +87,8 @@ export function describeRoutes(places: readonly PricedPlace[]): readonly Describ
 /** Describes what clients may find among the tools. */
 export function describeTools(routes: readonly PricedRoute[]): readonly DescribedTool[] {
   return routes.flatMap((route) => {
-    const { url, serverUrl, description, mimeType, service } = route;
-    if (url === undefined || isHidden(route)) return [];
+    const { url, isHttp, serverUrl, description, mimeType, service } = route;
+    if (url === undefined || isHttp || isHidden(route)) return [];
     const extensions = route.declareAt({ method: "", locate: () => ({ routeTemplate: undefined, pathParams: {} }) });
     return [{ url, serverUrl, description, mimeType, service, offers: describeOffers(route), extensions }];
   });
@@ -99,12 +103,14 @@ function describe(
   method: string,
   { template, params, wildcards }: Pick<DescribedRoute, "template" | "params" | "wildcards">,
 ): DescribedRoute {
-  const { description, mimeType, service, declareAt } = route;
+  const { description, mimeType, service, declareAt, url, isGrantOnly } = route;
   // There is no request, so the template replaces its path.
   const place = { routeTemplate: template, pathParams: {} };
   return {
     method,
     ...{ template, params, wildcards, description, mimeType, service },
+    resource: url,
+    isGrantOnly,
     offers: describeOffers(route),
     extensions: declareAt({ method, locate: () => place }),
   };

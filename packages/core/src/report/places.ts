@@ -71,8 +71,8 @@ function withMount(mount: string, path: string): string {
 }
 
 function placesOfHandler({ gate, route }: PricedHandler, view: RouterView | undefined): readonly PricedPlace[] {
-  const { key, url } = route;
-  if (url !== undefined) return [{ method: "CALL", path: url, key, route }];
+  const { key, url, isHttp } = route;
+  if (!isHttp) return [{ method: "CALL", path: url, key, route }];
   const registered = view?.routes.filter(({ gates }) => gates.includes(gate)) ?? [];
   const mounts = registered.length > 0 ? [] : (view?.mountsOf(gate) ?? []);
   const places = [

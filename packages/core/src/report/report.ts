@@ -57,8 +57,10 @@ export interface ReportedRoute {
   readonly key: string | undefined;
   /** As of its offers; `undefined`: they differ, or the route is free. */
   readonly settle: SettleTime | undefined;
-  /** Empty: the route is free. */
+  /** Empty: the route is free, or `isGrantOnly`. */
   readonly offers: readonly ReportedOffer[];
+  /** Whether nobody can pay for it: only requests that a hook grants are served. Absent: `false`. */
+  readonly isGrantOnly?: true;
   /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
   readonly leftOut: readonly ChallengePart[];
   readonly description: string;
@@ -219,11 +221,13 @@ export class Reporter {
 }
 
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
-  const { description, isPublic, sample } = route;
+  const { description, isPublic, sample, isGrantOnly } = route;
   const listing = listings.of(key ?? listedAs(method, path));
   const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
   const offers = reportOffers(route);
-  return { method, path, key, settle: settleOf(offers), offers, leftOut, description, isPublic, listing };
+  const granted = isGrantOnly ? { isGrantOnly } : {};
+  const settle = settleOf(offers);
+  return { method, path, key, settle, offers, ...granted, leftOut, description, isPublic, listing };
 }
 
 /** When the money moves, if it is the same for all offers. */
@@ -238,8 +242,8 @@ function listedAs(method: string, path = ""): string {
 }
 
 /** Whether clients with their default limits can pay by none of the offers. A price by request is not known yet. */
-function isAboveClientLimit({ offers, dynamic, isFree }: PricedRoute): boolean {
-  return !isFree && dynamic.length === 0 && !offers.some(isWithinClientLimit);
+function isAboveClientLimit({ offers, dynamic, isFree, isGrantOnly }: PricedRoute): boolean {
+  return !isFree && !isGrantOnly && dynamic.length === 0 && !offers.some(isWithinClientLimit);
 }
 
 function isWithinClientLimit({ scheme, asset, amount, requirements }: Offer): boolean {
@@ -279,11 +283,12 @@ function atMost({ allowsLess = false }: Scheme, price: string): string {
 }
 
 /** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */
-export function describeLine({ method, path, key, settle, offers }: ReportedRoute): string {
+export function describeLine({ method, path, key, settle, offers, isGrantOnly }: ReportedRoute): string {
   const said = settle === undefined ? "" : `, settled ${settle} the response`;
   const options = offers.map((offer) => describeOption(offer, settle === undefined)).join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
-  return `${method} ${path ?? written}: ${offers.length === 0 ? "free" : `${options}${said}`}`;
+  const unpaid = isGrantOnly ? "for granted requests only" : "free";
+  return `${method} ${path ?? written}: ${offers.length === 0 ? unpaid : `${options}${said}`}`;
 }
 
 function describeOption({ price, network, payTo, settle }: ReportedOffer, isOwn: boolean): string {

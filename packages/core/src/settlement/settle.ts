@@ -80,7 +80,7 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
-  readonly hooks: Pick<Hooks, "tell" | "settled">;
+  readonly hooks: Pick<Hooks, "tell" | "hearsOfSettled" | "settled">;
   readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
   readonly now: () => number;
   /** Takes over a payment whose outcome is unknown. */
@@ -100,7 +100,7 @@ export class Settler {
 
   /** Settles a payment. Rejects only if the store fails before the facilitator was told. */
   async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
-    const { store, facilitator: pool, inFlight, listings, leases, now } = this.#deps;
+    const { store, facilitator: pool, inFlight, listings, leases, hooks, now } = this.#deps;
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
@@ -148,9 +148,10 @@ export class Settler {
     }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     // A payment whose outcome the store did not record is settled again, and the hook called then.
-    const told =
-      outcome.kind === "settled" && record === "done" ? this.#tellSettled(payment, outcome, start) : undefined;
-    if (told !== undefined && start.waiting !== undefined) await told;
+    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfSettled) {
+      const told = this.#tellSettled(payment, outcome, start);
+      if (start.waiting !== undefined) await told;
+    }
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
   }
 
@@ -192,12 +193,12 @@ export class Settler {
     return facilitator === undefined ? {} : { facilitator };
   }
 
-  /** Calls `onSettled`; `undefined`: there is no such hook. Never rejects. */
+  /** Calls `onSettled`. Never rejects. */
   #tellSettled(
     payment: PendingPayment,
     { receipt }: Extract<Outcome, { kind: "settled" }>,
     { response, waiting }: SettlementStart,
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const responded = waiting?.responded ?? response;
     return this.#deps.hooks.settled(() =>
       Object.freeze({

@@ -1,0 +1,126 @@
+/**
+ * The seller's own bodies: of the 402 for an unpaid request, of the 402 for a refused settlement, and of the page for browsers.
+ *
+ * Status and headers stay those of responses.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
+ * returns something else or takes too long changes nothing: the client gets the usual response.
+ *
+ * @see `docs/guides/routes.md`, "Bodies of your own"
+ * @module
+ */
+import { type SellersBody, writeBody } from "../events/hooks.js";
+import { describeThrown, type Logger } from "../events/logger.js";
+import { SellersRequest } from "../events/priced-request.js";
+import type { SettlementFailure, StartTimer } from "../options.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
+import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
+import type { MatchedRequest, PaidRequest } from "./paid-request.js";
+import { challengePage, type GateResponse, withBody } from "./responses.js";
+
+/** What the seller's bodies need. */
+export interface OwnBodiesDeps {
+  readonly logger: Logger;
+  readonly timer: StartTimer;
+}
+
+/** A response that may have to be waited for. */
+type AwaitedResponse = GateResponse | Promise<GateResponse>;
+
+/** Which body is the seller's. */
+type What = "unpaidBody" | "settlementFailedBody" | "page";
+
+/** A client waits for the seller's function no longer than this. */
+const BODY_MS = 5_000;
+
+const HTML = "text/html; charset=utf-8";
+
+/** Asks the seller's functions for bodies. Nothing here throws or rejects. */
+export class OwnBodies {
+  readonly #deps: OwnBodiesDeps;
+
+  constructor(deps: OwnBodiesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The 402 for a request without a payment, with the route's `page` or `unpaidBody`.
+   *
+   * @param asked - The usual response. For a route with a `page`, the one for programs: its body is the challenge.
+   * @param ofPerson - For a browser: to make the page of Farebox, if that of the seller fails.
+   */
+  unpaid(matched: MatchedRequest, asked: GateResponse, ofPerson: ChallengeOccasion | undefined): AwaitedResponse {
+    const { route, url } = matched;
+    const { page, unpaidBody } = route.bodies;
+    if (!isChallenge(asked)) return asked;
+    if (ofPerson === undefined) {
+      if (unpaidBody === undefined) return asked;
+      return this.#ask("unpaidBody", route.key, asked, async () =>
+        toResponse(asked, await unpaidBody(new SellersRequest(matched))),
+      );
+    }
+    if (page === undefined) return asked;
+    if (typeof page === "string") return withBody(asked, HTML, page);
+    return this.#ask(
+      "page",
+      route.key,
+      () => challengePage(route, ofPerson),
+      async () => {
+        const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
+        const html: unknown = await page({ challenge, request: new SellersRequest(matched), url });
+        if (typeof html !== "string") throw new TypeError("expected HTML");
+        return withBody(asked, HTML, html);
+      },
+    );
+  }
+
+  /** The response to a payment that did not settle. The 402 for a refused settlement has the route's `settlementFailedBody`. */
+  async settlementFailed(
+    { route, matched, payload }: Pick<PaidRequest, "route" | "matched" | "payload">,
+    receipt: SettlementResponse | undefined,
+    response: AwaitedResponse,
+  ): Promise<GateResponse> {
+    const usual = await response;
+    const { settlementFailedBody } = route.bodies;
+    if (settlementFailedBody === undefined || receipt === undefined || !isChallenge(usual)) return usual;
+    const reason = receipt.errorReason ?? "unexpected_settle_error";
+    // A copy: the seller may change it, and the record has the original.
+    const failure: SettlementFailure = { reason, receipt: structuredClone(receipt) };
+    return this.#ask("settlementFailedBody", route.key, usual, async () =>
+      toResponse(usual, await settlementFailedBody(new SellersRequest(matched, payload), failure)),
+    );
+  }
+
+  async #ask(
+    what: What,
+    route: string,
+    usual: GateResponse | (() => AwaitedResponse),
+    make: () => Promise<GateResponse>,
+  ): Promise<GateResponse> {
+    const { logger, timer } = this.#deps;
+    let stopTimer = () => {};
+    try {
+      const late = new Promise<never>((_, reject) => {
+        stopTimer = timer(() => reject(new RangeError(`it took longer than ${BODY_MS} ms`)), BODY_MS);
+      });
+      return await Promise.race([make(), late]);
+    } catch (error) {
+      logger.error("body_failed", { route, body: what, ...describeThrown(error) });
+      return typeof usual === "function" ? await usual() : usual;
+    } finally {
+      stopTimer();
+    }
+  }
+}
+
+/** Not a 503 of a route that nobody can pay for right now. */
+function isChallenge({ status }: GateResponse): boolean {
+  return status === 402 || status === 412;
+}
+
+/** @throws if it is no body of a seller's, or JSON cannot express it */
+function toResponse(usual: GateResponse, given: SellersBody): GateResponse {
+  const written = writeBody(given);
+  if (written === undefined) {
+    throw new TypeError("expected { contentType, body }: a media type; and a text, bytes or a JSON value");
+  }
+  return withBody(usual, written.contentType, written.body);
+}
