@@ -22,24 +22,32 @@ const SEED = Number(process.env["FAREBOX_SEED"] ?? USUAL_SEED);
 const PLANS = Number(process.env["FAREBOX_PLANS"] ?? 40);
 
 const reference: Library = { ...referenceExpress, ...bazaar, ...exactServer, ...uptoServer };
-const compat: Library = { ...bazaar, ...(compatLibrary as unknown as Library) };
+const depth2: Library = { ...bazaar, ...(compatLibrary as unknown as Library) };
+/** A file in which only the imports of `@x402/express` changed. */
+const depth1: Library = {
+  ...reference,
+  paymentMiddlewareFromHTTPServer: depth2.paymentMiddlewareFromHTTPServer,
+  setSettlementOverrides: depth2.setSettlementOverrides,
+  x402HTTPResourceServer: depth2.x402HTTPResourceServer,
+};
 
 let theirs: Counter;
-let ours: Counter;
+let ours: Readonly<Record<Plan["depth"], Counter>>;
 
 beforeAll(async () => {
   // The reference warns of hooks that throw, and logs what handlers throw.
   for (const name of ["warn", "error"] as const) vi.spyOn(console, name).mockImplementation(() => {});
-  [theirs, ours] = await Promise.all([openCounter(reference), openCounter(compat)]);
+  theirs = await openCounter(reference);
+  ours = { 1: await openCounter(depth1), 2: await openCounter(depth2) };
 });
 
-afterAll(() => Promise.all([theirs.close(), ours.close()]));
+afterAll(() => Promise.all([theirs, ours[1], ours[2]].map((each) => each.close())));
 
 test(`differs only where it is meant to: ${PLANS} sellers of seed ${SEED}`, { timeout: 600_000 }, async () => {
   const counts = new Map<string, number>();
   const unexplained: string[] = [];
   for (const plan of fc.sample(plans, { numRuns: PLANS, seed: SEED })) {
-    for (const { heading, text } of differencesOf(await run(theirs, plan), await run(ours, plan), plan)) {
+    for (const { heading, text } of differencesOf(await run(theirs, plan), await run(ours[plan.depth], plan), plan)) {
       counts.set(heading ?? "unexplained", (counts.get(heading ?? "unexplained") ?? 0) + 1);
       if (heading === undefined) unexplained.push(`${text}, of ${JSON.stringify(plan)}`);
     }

@@ -7,6 +7,8 @@ import fc from "fast-check";
 
 /** One seller and one client. Plain values, so that a failure can be read. */
 export interface Plan {
+  /** 1: the resource server and the schemes are the reference's own. */
+  readonly depth: 1 | 2;
   readonly key: string;
   readonly options: readonly OptionPlan[];
   readonly route: RoutePlan;
@@ -103,6 +105,7 @@ const PATHS = ["/thing/7", "/thing/", "/THING", "/th%69ng", "/free", "/files/a/b
 
 /** All that one run tries. */
 export const plans: fc.Arbitrary<Plan> = fc.record({
+  depth: fc.constantFrom<Plan["depth"]>(1, 2),
   key: often("GET /thing", ...KEYS),
   options: fc.array(option, { minLength: 1, maxLength: 2 }),
   route: fc.record({
