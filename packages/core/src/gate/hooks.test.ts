@@ -1,12 +1,15 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { type PricedRequest, parseHooks } from "../events/hooks.js";
+import { type PaymentHooks, type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
+import type { Decision } from "./admission.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
+import { createProcesses } from "./processes.fixture.js";
 import {
   admissionOf,
   createShop,
+  createTestScheme,
   HANDLED,
   PAY_TO,
   paymentOf,
@@ -209,6 +212,47 @@ describe("hooks of a payment", () => {
     expect(asked).toBe(1);
     const names = shop.notified.map((call) => (call as unknown[])[0]);
     expect(names).toEqual(["onSettleUnknown", "afterSettle"]);
+  });
+});
+
+describe("a response of afterVerify", () => {
+  const hooks: PaymentHooks = { afterVerify: () => ({ respond: { contentType: "text/plain", body: "sold" } }) };
+  const onClosedOf = (decision: Decision) => (decision.kind === "respond" ? decision.onClosed : undefined);
+
+  test.each([
+    ["forgotten after its delivery", true, undefined],
+    ["kept if it was not delivered", false, "sold"],
+  ])("the response of afterVerify is shared by processes, and %s", async (_what, isDelivered, left) => {
+    const { record, passTime, open, facilitator } = createProcesses();
+    const [a, b] = [open({ hooks }), open({ hooks })];
+    const decision = await a.pay();
+    expect(responseOf(decision)).toMatchObject({ status: 200, text: "sold" });
+    expect(responseOf(await b.pay())).toMatchObject({ status: 200, text: "sold" });
+    onClosedOf(decision)?.(isDelivered);
+    await passTime(4_000);
+    const answer = (await record())?.answer;
+    expect(answer && Buffer.from(answer.body).toString()).toBe(left);
+    expect(responseOf(await b.pay()).status).toBe(left === undefined ? 402 : 200);
+    expect(facilitator.count("settle")).toBe(1);
+  });
+
+  test("the response of afterVerify can be fetched again by its payment-identifier", async () => {
+    const shop = createShop({ hooks });
+    const extensions = { "payment-identifier": { info: { required: false, id: "0123456789abcdef" } } };
+    const decision = await shop.pay({ extensions });
+    onClosedOf(decision)?.(true);
+    for (const again of [decision, await shop.pay({ extensions })]) {
+      expect(responseOf(again)).toMatchObject({ status: 200, text: "sold" });
+    }
+    expect(shop.facilitator.count("settle")).toBe(1);
+  });
+
+  test("an amount that the handler has to set is not set by a hook", async () => {
+    const scheme = createTestScheme({ allowsLess: true });
+    const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "error" as const } };
+    const shop = createShop({ hooks, scheme, routes });
+    expect(responseOf(await shop.pay()).status).toBe(500);
+    expect(shop.facilitator.count("settle")).toBe(0);
   });
 });
 
