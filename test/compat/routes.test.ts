@@ -68,6 +68,7 @@ describe("keys", () => {
     ["GET  /paid", "/paid", "GET"],
     ["/paid", "/paid", "DELETE"],
     ["* /paid", "/paid", "POST"],
+    ["ALL /paid", "/paid", "PATCH"],
     ["GET /users/[id]", "/users/7", "GET"],
     ["GET /users/:id", "/users/7", "GET"],
     ["/api/*", "/api", "GET"],

@@ -18,7 +18,7 @@ export type { GateResponse } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
-export type { ChargedAs } from "./pricing/priced-route.js";
+export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";

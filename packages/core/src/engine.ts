@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
-import { parseCharge, parseRoutes } from "./config/parse-routes.js";
+import { parseByHand, parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
 import {
   createPaymentEvents,
@@ -13,12 +13,20 @@ import {
   type PaymentEventType,
   type PaymentListener,
 } from "./events/events.js";
-import { createFindings, memoryStoreFinding } from "./events/findings.js";
+import { createFindings, type Findings, memoryStoreFinding } from "./events/findings.js";
 import { Hooks } from "./events/hooks.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
+import {
+  createSaleByHand,
+  type PaymentByHand,
+  type RouteByHand,
+  RoutesByTerms,
+  type SaleByHand,
+  VerifiedByHand,
+} from "./gate/by-hand.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Gate } from "./gate/gate.js";
@@ -32,9 +40,9 @@ import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createQuotes } from "./pricing/dynamic-price.js";
-import type { ChargedAs, PricedRoute } from "./pricing/priced-route.js";
+import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
-import type { Extensions } from "./protocol/documents.js";
+import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
 import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
@@ -77,7 +85,7 @@ export interface TableGate {
 }
 
 /** The gate of one route that the framework matches by itself. */
-export interface RouteGate {
+export interface RouteGate extends PaymentHeaderPolicy {
   /** Decides a request. Never throws or rejects. @param locate - Says where the request is. Called only if it is needed. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
   /** The response to a request that has paid another price. */
@@ -109,6 +117,26 @@ export interface PaymentsEngine {
    * @throws ConfigError with every issue at once.
    */
   charge(route: RouteConfig, as?: ChargedAs): RouteGate;
+  /**
+   * Sells a resource by hand, for servers that respond with 402, verify and settle by themselves.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  byHand(route: RouteByHand): SaleByHand;
+  /**
+   * As {@link PaymentsEngine.byHand}, for terms that are only known at a request. Equal terms share what was compiled for them.
+   * They are in no report.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  byHandFor(route: RouteByHand): SaleByHand;
+  /**
+   * Finds a payment again that is verified by hand in this process, and neither settled nor released.
+   *
+   * @param payment - As the client sent it.
+   * @param terms - The terms that it accepted.
+   */
+  findByHand(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined;
   /** Says what is priced. With a view of the app's router, it also says where, and what looks wrong there. */
   report(view?: RouterView): PaymentsReport;
   /** Describes every route that clients may find. */
@@ -181,6 +209,9 @@ export function createPaymentsGate(
   const { engine, addTable } = createEngine(parts);
   return { engine, gate: addTable(table) };
 }
+
+/** Findings about the terms of one request: there would be no end of them. */
+const UNTOLD: Pick<Findings, "add" | "tell"> = { add() {}, tell() {} };
 
 type Parts = ReturnType<typeof createParts>;
 
@@ -322,6 +353,9 @@ function createEngine(parts: Parts): {
     return tableGate;
   };
 
+  const verified = new VerifiedByHand();
+  const termsByHand = new RoutesByTerms();
+  const byHandDeps = { gate, verified, holdBytes: settings.holdBytes, timer: settings.timer };
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
     extensions: settings.extensions.map(({ key }) => key),
@@ -334,6 +368,8 @@ function createEngine(parts: Parts): {
         refusal: () => gate.refuseAt(route),
         prices: () => !route.isFree,
         offers: reportOffers(route),
+        keepPaymentHeader: route.keepPaymentHeader,
+        onRemovedHeaderRead: route.onRemovedHeaderRead,
       };
       handlers.push({ gate: routeGate, route });
       // No request of an app leads to it, so no request would tell.
@@ -341,6 +377,21 @@ function createEngine(parts: Parts): {
       start();
       return routeGate;
     },
+    byHand(given) {
+      const { route, resource } = check("byHand", (issues) => parseByHand(given, parts.routesDeps, issues));
+      const sale = createSaleByHand(route, resource, byHandDeps);
+      handlers.push({ gate: sale, route });
+      start();
+      return sale;
+    },
+    byHandFor({ resource, ...terms }) {
+      const deps = { ...parts.routesDeps, findings: UNTOLD };
+      const compile = () => check("byHand", (issues) => parseByHand(terms, deps, issues).route);
+      const sale = createSaleByHand(termsByHand.get(terms, compile), resource, byHandDeps);
+      start();
+      return sale;
+    },
+    findByHand: (payment, terms) => verified.find(payment, terms),
     report: (view) => reporter.report(view),
     describe: (view) => reporter.describe(view),
     describeTools: () => reporter.describeTools(),

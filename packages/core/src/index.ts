@@ -69,6 +69,25 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
+export type {
+  ChallengeByHand,
+  ChallengeOptionsByHand,
+  PaymentByHand,
+  RefusalByHand,
+  ReleaseOptionsByHand,
+  RouteByHand,
+  SaleByHand,
+  SettlementByHand,
+  SettleOptionsByHand,
+  VerificationByHand,
+} from "./gate/by-hand.js";
+export type {
+  HeadersByHand,
+  OptionsByHand,
+  PaidResponseByHand,
+  RequestByHand,
+  ResponseByHand,
+} from "./gate/hand-request.js";
 export type { Payment } from "./gate/payment.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export type {

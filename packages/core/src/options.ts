@@ -349,6 +349,14 @@ export interface RouteConfig {
    * @defaultValue `"maximum"`
    */
   readonly unmetered?: Unmetered;
+  /**
+   * Whether the handler finds `PAYMENT-SIGNATURE` as the client sent it. It is removed otherwise, so that no handler logs or
+   * forwards it; `req.payment` says who paid what.
+   *
+   * @example true
+   * @defaultValue the seller's
+   */
+  readonly keepPaymentHeader?: boolean;
 }
 
 /** The route table: `{ "GET /weather": { price: "$0.01" } }`. */
@@ -500,6 +508,13 @@ export interface PaymentsOptions {
    * @defaultValue `true`
    */
   readonly relayExtensionResponses?: boolean;
+  /**
+   * Whether handlers find `PAYMENT-SIGNATURE` as the client sent it, on routes that do not say.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly keepPaymentHeader?: boolean;
   /**
    * Origin under which clients reach this server.
    *

@@ -4,12 +4,14 @@
  * @module
  */
 import { isIP } from "node:net";
+import { inspect } from "node:util";
 import {
   type BodyDigest,
   type GateRequest,
   isHost,
   joinValues,
   matchesMount,
+  type PaymentHeaderPolicy,
   type Place,
   placeOfRoute,
 } from "@farebox/core/adapter";
@@ -41,7 +43,10 @@ class ExpressRequest implements GateRequest {
   }
 
   get paymentSignature(): string | undefined {
-    return this.#req.get(PAYMENT_SIGNATURE);
+    isOwnRead = true;
+    const value = this.#req.get(PAYMENT_SIGNATURE);
+    isOwnRead = false;
+    return value;
   }
 
   get retryToken(): string | undefined {
@@ -106,15 +111,72 @@ class ExpressRequest implements GateRequest {
   }
 }
 
-/** Removes the payment and its token from a request, so that no handler logs or forwards them. */
-export function removePayment(req: Request): void {
-  for (const name of PAYMENT_HEADERS) if (req.headers[name] !== undefined) removeHeader(req, name);
+/**
+ * Removes the payment and its token from a request, so that no handler logs or forwards them. A handler that looks for the payment
+ * is told where it is: in a finding.
+ */
+export function removePayment(req: Request, policy: PaymentHeaderPolicy): void {
+  const { headers } = req;
+  isOwnRead = true;
+  const hasPayment = headers[PAYMENT_NAME] !== undefined;
+  isOwnRead = false;
+  if (headers[TOKEN_NAME] !== undefined) {
+    delete headers[TOKEN_NAME];
+    removeRawHeader(req, TOKEN_NAME);
+  }
+  if (!hasPayment || policy.keepPaymentHeader) return;
+  delete headers[PAYMENT_NAME];
+  removeRawHeader(req, PAYMENT_NAME);
+  watchReads(headers, policy);
 }
 
-const PAYMENT_HEADERS = [PAYMENT_SIGNATURE.toLowerCase(), PAYMENT_RETRY_TOKEN.toLowerCase()];
+const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
+const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
 
-function removeHeader(req: Request, name: string): void {
-  delete req.headers[name];
+/** Whether this module reads headers right now, and not a handler. */
+let isOwnRead = false;
+
+/** What headers inherit from, by price; `undefined`: a read has been told. */
+const watches = new WeakMap<PaymentHeaderPolicy, object | undefined>();
+
+/**
+ * Tells the first read of a removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
+ * requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
+ */
+function watchReads(headers: object, policy: PaymentHeaderPolicy): void {
+  if (!watches.has(policy)) watches.set(policy, createWatch(policy));
+  const watch = watches.get(policy);
+  if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
+}
+
+/** Like `Object.prototype`, and without a prototype as that is: otherwise axios would not know the headers for a plain object. */
+function createWatch(policy: PaymentHeaderPolicy): object {
+  return Object.create(null, {
+    ...Object.getOwnPropertyDescriptors(Object.prototype),
+    [PAYMENT_NAME]: {
+      configurable: true,
+      get() {
+        if (isOwnRead) return;
+        watches.set(policy, undefined);
+        policy.onRemovedHeaderRead();
+      },
+      set: writeHeader,
+    },
+    // `console.log` would show the prototype.
+    [inspect.custom]: { configurable: true, value: copyHeaders },
+  });
+}
+
+function copyHeaders(this: object): object {
+  return { ...this };
+}
+
+/** Middleware that sets the header gets an ordinary one. */
+function writeHeader(this: object, value: unknown): void {
+  Object.defineProperty(this, PAYMENT_NAME, { value, configurable: true, enumerable: true, writable: true });
+}
+
+function removeRawHeader(req: Request, name: string): void {
   // Before the raw headers: Node computes this property from them at the first access.
   delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {

@@ -78,6 +78,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     ...createDocuments(engine),
     routes: (table) => createTableHandler(engine.routes(table), seller),
     charge: (route) => createRouteHandler(engine.charge(route), seller),
+    byHand: (route) => engine.byHand(route),
     report: (app) => inspection.report(app),
     async ready(app) {
       await engine.ready();
@@ -280,7 +281,7 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
     return writeResponse(res, decision.response);
   }
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
-  removePayment(req);
+  removePayment(req, price);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, holdBytes);
   return proceed();

@@ -13,8 +13,10 @@ import type {
   PaymentsEngine,
   PaymentsReport,
   Recovery,
+  RouteByHand,
   RouteConfig,
   RoutesConfig,
+  SaleByHand,
 } from "@farebox/core";
 import type { Application, RequestHandler, Response } from "express";
 
@@ -44,6 +46,13 @@ export interface Payments extends Documents {
    * @throws ConfigError with every issue at once.
    */
   charge(route: RouteConfig): RequestHandler;
+  /**
+   * Sells a resource by hand, for code that responds with 402, verifies and settles by itself: other frameworks, WebSockets,
+   * queues. One payment buys once, as with the middleware.
+   *
+   * @throws ConfigError with every issue at once.
+   */
+  byHand(route: RouteByHand): SaleByHand;
   /**
    * Reports the prices and findings about them.
    *

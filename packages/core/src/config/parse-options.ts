@@ -39,6 +39,8 @@ export interface Settings {
   /** For routes without their own; `undefined`: the page of Farebox. */
   readonly page: Page | undefined;
   readonly relayExtensionResponses: boolean;
+  /** For routes that do not say. */
+  readonly keepPaymentHeader: boolean;
   readonly payTo: Readonly<Record<string, string>>;
   readonly networks: readonly string[];
   readonly publicUrls: PublicUrlSettings;
@@ -85,6 +87,7 @@ const KEYS = Object.keys({
   iconUrl: true,
   page: true,
   relayExtensionResponses: true,
+  keepPaymentHeader: true,
   publicUrl: true,
   allowedHosts: true,
   includeQuery: true,
@@ -145,6 +148,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     service: parseServiceInfo(options, "options", issues),
     page: parsePage(options.page, "options.page", issues),
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
+    keepPaymentHeader: parseFlag(options, "keepPaymentHeader", issues),
     payTo: parsePayTo(options.payTo, issues),
     networks: parseNetworks(options.networks, issues),
     publicUrls: {
@@ -179,7 +183,13 @@ function noFacilitator(): FacilitatorEntry {
 }
 
 /** The defaults of flags. */
-const FLAGS = { includeQuery: false, strict: false, verifySignatures: false, relayExtensionResponses: true } as const;
+const FLAGS = {
+  includeQuery: false,
+  strict: false,
+  verifySignatures: false,
+  relayExtensionResponses: true,
+  keepPaymentHeader: false,
+} as const;
 
 function parseFlag(options: Partial<PaymentsOptions>, key: keyof typeof FLAGS, issues: Issues): boolean {
   const { [key]: flag = FLAGS[key] } = options;

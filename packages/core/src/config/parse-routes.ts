@@ -44,7 +44,7 @@ import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
 export type RouteSettings = AcceptsSettings &
-  Pick<Settings, "extensions" | "service" | "publicUrls" | "page" | "hooks">;
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "keepPaymentHeader" | "page" | "hooks">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
@@ -66,6 +66,7 @@ const KEYS = Object.keys({
   tags: true,
   iconUrl: true,
   validate: true,
+  keepPaymentHeader: true,
   resource: true,
   unpaidBody: true,
   settlementFailedBody: true,
@@ -99,6 +100,33 @@ export function parseRoutes(routes: RoutesConfig, deps: RoutesDeps, issues: Issu
 export function parseCharge(route: unknown, as: ChargedAs | undefined, deps: RoutesDeps, issues: Issues): PricedRoute {
   const known = { ...UNKNOWN_ROUTE, key: as?.key ?? CHARGE };
   return parsePricedRoute(known, route, { path: as?.key ?? "charge", as, deps, issues });
+}
+
+/** Checks and compiles what is sold by hand, and where its resource is. */
+export function parseByHand(
+  given: unknown,
+  deps: RoutesDeps,
+  issues: Issues,
+): { readonly route: PricedRoute; readonly resource: string | undefined } {
+  const { resource, ...route } = isJsonObject(given) ? given : {};
+  if (resource !== undefined && !isAbsoluteUrl(resource)) {
+    issues.add("byHand.resource", 'an absolute URL such as "https://api.example.com/weather"', resource);
+  }
+  const known = { ...UNKNOWN_ROUTE, key: BY_HAND };
+  const written = isJsonObject(given) ? route : given;
+  return {
+    route: parsePricedRoute(known, written, { path: "byHand", as: undefined, deps, issues }),
+    resource: typeof resource === "string" ? resource : undefined,
+  };
+}
+
+/** The key of what is sold by hand, for events and reports. */
+const BY_HAND = "payments.byHand";
+
+const MAX_URL = 2048;
+
+function isAbsoluteUrl(given: unknown): boolean {
+  return typeof given === "string" && given.length <= MAX_URL && URL.canParse(given);
 }
 
 type KnownRoute = Omit<RouteFacts, "description" | "mimeType">;
@@ -143,7 +171,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
   const settle = parseSettle(given["settle"], at("settle"), issues) ?? "after";
-  const free = parseFree(given["free"], at("free"), issues);
+  const free = parseBoolean(given["free"], at("free"), issues);
   const isGrantable = canGrant(settings);
   const options = isObject ? parseAccepts(given, { path, settle, free, isGrantable, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
@@ -162,6 +190,10 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
     paymentIdentifier,
     unmetered: parseUnmetered(given["unmetered"], at("unmetered"), options, issues),
     validate: parseValidate(given["validate"], at("validate"), declarations, issues),
+    keepPaymentHeader:
+      given["keepPaymentHeader"] === undefined
+        ? settings.keepPaymentHeader
+        : parseBoolean(given["keepPaymentHeader"], at("keepPaymentHeader"), issues),
     bodies: parseBodies(given, path, as === undefined ? settings.page : undefined, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
@@ -250,9 +282,10 @@ function parseChargeable(
   return undefined;
 }
 
-function parseFree(free: unknown, path: string, issues: Issues): boolean {
-  if (free !== undefined && typeof free !== "boolean") issues.add(path, "true or false", free);
-  return free === true;
+/** Default false. */
+function parseBoolean(given: unknown, path: string, issues: Issues): boolean {
+  if (given !== undefined && typeof given !== "boolean") issues.add(path, "true or false", given);
+  return given === true;
 }
 
 /** Beside a price that is never zero, `free` is a mistake. Of several options, clients would take the free one. */

@@ -33,7 +33,8 @@ export type FindingCode =
   | "FAREBOX_LISTING_REJECTED"
   | "FAREBOX_BODY_NOT_PARSED"
   | "FAREBOX_BODY_NOT_KEPT"
-  | "FAREBOX_REQUEST_UNNAMED";
+  | "FAREBOX_REQUEST_UNNAMED"
+  | "FAREBOX_PAYMENT_HEADER_READ";
 
 /** The codes whose remedy is always the same. */
 export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
@@ -146,6 +147,15 @@ export function unnamedRequestFinding(route: string): Finding {
   );
 }
 
+/** A handler looks for the header of the payment, which is removed. */
+export function paymentHeaderReadFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_PAYMENT_HEADER_READ",
+    route,
+    "Its handler, or middleware behind the payments, read the header PAYMENT-SIGNATURE, which is removed from paid requests",
+  );
+}
+
 /** A facilitator does not say what it supports: it is down, or its URL is wrong. */
 export function facilitatorDownFinding({
   name,
@@ -252,5 +262,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Mount the parser of such bodies (multer, say) behind the payments, or have it keep the bytes in req.rawBody",
   FAREBOX_REQUEST_UNNAMED:
     "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
+  FAREBOX_PAYMENT_HEADER_READ:
+    "Read req.payment, which has the payer and the amount, or set keepPaymentHeader for the route if the signed payment itself is needed",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

@@ -8,6 +8,7 @@
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
 import type { Hooks, WrittenBody } from "../events/hooks.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
@@ -53,17 +54,28 @@ export type Release =
   /** This response, and nothing of the handler's. */
   | { readonly kind: "replace"; readonly response: GateResponse };
 
+/** The payment of an admission. */
+export interface AdmittedPayment {
+  /** For the handler. */
+  readonly payment: Payment;
+  /** What a facilitator gets: our terms, and the scheme's payload. */
+  readonly request: FacilitatorRequest;
+  /** Of a payment that has settled; `undefined`: it has yet to settle. */
+  readonly receipt: SettlementResponse | undefined;
+}
+
 /**
  * The handler runs, and its response is held until `complete` resolves. It ends in exactly one way: by `complete`, by
  * `cancel`, or because the payment expires. Nothing here rejects.
  */
-export interface HeldAdmission {
+export interface HeldAdmission extends AdmittedPayment {
   readonly isHeld: true;
-  readonly payment: Payment;
   /** The handler responded: settles, if the response is charged. */
   complete(response: HandlerResponse): Promise<Release>;
   /** The client disconnected before the handler responded: nothing is charged. */
   cancel(): Promise<void>;
+  /** The seller does not charge: the same payment can be sent again, and its payer is not to blame. In place of `complete`. */
+  release(): Promise<void>;
   /**
    * The handler has ended, perhaps long after `cancel`. Called before `cancel`: it broke off by itself, or does not run. A
    * run that never ends counts as one of the payer's until its payment has expired.
@@ -91,9 +103,8 @@ export interface HeldAdmission {
 }
 
 /** The payment has settled: the handler runs, and its response goes out as it is written. Nothing here rejects. */
-export interface PrepaidAdmission {
+export interface PrepaidAdmission extends AdmittedPayment {
   readonly isHeld: false;
-  readonly payment: Payment;
   /** The receipt. It is on the response before the handler runs, and stays there. */
   readonly headers: Headers;
   /** With these on a response of 500 and above, the client can prove that the run it is owed then is its own. */
@@ -126,6 +137,8 @@ export type Decision =
       readonly response: GateResponse;
       /** The response was paid for just now: called once, when the connection is done with it. Default: nobody asks. */
       readonly onClosed?: (isDelivered: boolean) => void;
+      /** Whether it is an earlier response to the same payment. Default `false`. */
+      readonly isReplay?: boolean;
     }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
@@ -207,6 +220,8 @@ export class Admissions {
     return {
       isHeld: false,
       payment,
+      request: paid.facilitatorRequest,
+      receipt,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
@@ -236,6 +251,8 @@ export class Admissions {
     return {
       isHeld: true,
       payment,
+      request: paid.facilitatorRequest,
+      receipt,
       complete: async (response) => {
         const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
         const release = { kind: "release", paid: true, headers } as const;
@@ -252,6 +269,11 @@ export class Admissions {
       cancel: async () => {
         counted.abandon();
         run.disconnect();
+        await deliveries.owe(paid.claim);
+        inFlight.end(paid.claim);
+      },
+      release: async () => {
+        counted.end();
         await deliveries.owe(paid.claim);
         inFlight.end(paid.claim);
       },
@@ -279,6 +301,7 @@ function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
 
 class VerifiedAdmission implements HeldAdmission {
   readonly isHeld = true;
+  readonly receipt = undefined;
   readonly payment: Payment;
   readonly #paid: PaidRequest;
   readonly #counted: Run;
@@ -310,6 +333,10 @@ class VerifiedAdmission implements HeldAdmission {
     this.payment = createPayment(paid, this.#amount, this.#run);
   }
 
+  get request(): FacilitatorRequest {
+    return this.#paid.facilitatorRequest;
+  }
+
   async complete(given: HandlerResponse): Promise<Release> {
     const { inFlight, leases, logger } = this.#deps;
     const { claim } = this.#paid;
@@ -334,8 +361,18 @@ class VerifiedAdmission implements HeldAdmission {
   async cancel(): Promise<void> {
     this.#counted.abandon();
     this.#run.disconnect();
+    await this.#endCancelled("client_gone");
+  }
+
+  async release(): Promise<void> {
+    this.#counted.end();
+    this.#run.end();
+    await this.#endCancelled("not_chargeable");
+  }
+
+  async #endCancelled(reason: CancelReason): Promise<void> {
     await this.#releaseClaim();
-    this.#tellCancelled("client_gone");
+    this.#tellCancelled(reason);
     this.#deps.inFlight.end(this.#paid.claim);
   }
 

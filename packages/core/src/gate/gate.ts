@@ -144,16 +144,36 @@ export class Gate {
   decideAt(route: PricedRoute, request: GateRequest, locate: () => Place): Decision | Promise<Decision> {
     if (route.isFree) return PASS;
     try {
-      const url = route.url ?? resourceUrl(request, this.#deps.publicUrls);
-      const requestUrl = route.url === undefined || !route.isHttp ? url : resourceUrl(request, this.#deps.publicUrls);
-      const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
-      this.#noteUrl(matched);
+      const matched = this.#match(route, request, locate);
       const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
       return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
       return this.#failed(error, route.key, request);
     }
+  }
+
+  /** Asks a client to pay at one route, whatever its request carries. No hook is asked. It passes if there is nothing to pay. */
+  async challengeAt(route: PricedRoute, request: GateRequest, locate: () => Place): Promise<Decision> {
+    try {
+      const matched = this.#match(route, request, locate);
+      if (route.priceFor !== undefined) await this.#deps.openStore.open();
+      if (route.isPending()) await this.#deps.facilitator.ready();
+      const priced = await this.#price(matched, undefined);
+      if ("unpriced" in priced) return this.#unpriced(matched, priced.unpriced);
+      return priced.isFree ? PASS : this.#challenge({ ...matched, route: priced });
+    } catch (error) {
+      return this.#failed(error, route.key, request);
+    }
+  }
+
+  #match(route: PricedRoute, request: GateRequest, locate: () => Place): MatchedRequest {
+    const url = request.resource ?? route.url ?? resourceUrl(request, this.#deps.publicUrls);
+    const isOther = request.resource === undefined && route.url !== undefined && route.isHttp;
+    const requestUrl = isOther ? resourceUrl(request, this.#deps.publicUrls) : url;
+    const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
+    this.#noteUrl(matched);
+    return matched;
   }
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
@@ -442,7 +462,7 @@ export class Gate {
   #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
     const { route, request, url, locate } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
-    const error = isVersion1 ? VERSION_1_ERROR : "Payment required";
+    const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
     const occasion = { url, method: request.method, error, locate };
     const isPerson = wantsPage(request.accept, request.userAgent);
     // A page of the seller's is made from the challenge.
@@ -525,7 +545,7 @@ export class Gate {
   #noteUrl({ route, request, url }: MatchedRequest): void {
     const { publicUrls, findings } = this.#deps;
     if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
-    if (route.url !== undefined) return;
+    if (route.url !== undefined || request.resource !== undefined) return;
     if (publicUrls.publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
     if (isForeignHost(request, publicUrls)) findings.add(foreignHostFinding());
   }

@@ -284,7 +284,8 @@ export class Replay {
     // Strangers cannot use up the payer's copies.
     const waitSeconds = this.#copies.take(`${isPayers ? "payer" : "anyone"}|${identity}`, response, this.#deps.now());
     this.tell(paid, waitSeconds > 0 ? "refused" : how);
-    return { kind: "respond", response: waitSeconds > 0 ? tooManyCopies(waitSeconds) : response };
+    if (waitSeconds > 0) return { kind: "respond", response: tooManyCopies(waitSeconds) };
+    return { kind: "respond", response, isReplay: true };
   }
 
   async #admit(

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Finding, Findings } from "../events/findings.js";
+import { type Finding, type Findings, paymentHeaderReadFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
 import type {
@@ -65,8 +65,17 @@ export interface RouteTerms {
   readonly unmetered: Unmetered;
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
+  /** Whether the handler finds the payment's header as the client sent it. */
+  readonly keepPaymentHeader: boolean;
   /** What the seller says in place of Farebox. */
   readonly bodies: RouteBodies;
+}
+
+/** What a handler finds of the payment's header. */
+export interface PaymentHeaderPolicy {
+  readonly keepPaymentHeader: boolean;
+  /** A handler has read the header, although it was removed. */
+  readonly onRemovedHeaderRead: () => void;
 }
 
 /** The seller's bodies and page. Absent: the default. */
@@ -88,7 +97,12 @@ export interface RouteInspection {
 }
 
 /** A priced route. */
-export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubject, AvailableOffers {
+export interface PricedRoute
+  extends RouteTerms,
+    RouteInspection,
+    ChallengeSubject,
+    AvailableOffers,
+    PaymentHeaderPolicy {
   /** Every offer that is the same for all requests, available or not. */
   readonly offers: readonly Offer[];
   /** Payment options that are priced for each request. */
@@ -106,7 +120,7 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
 /** What pricing needs. */
 export interface PricingDeps {
   readonly facilitators: Supporters;
-  readonly findings: Pick<Findings, "tell">;
+  readonly findings: Pick<Findings, "add" | "tell">;
   readonly quotes: Quotes;
   readonly logger: Logger;
   readonly timer: StartTimer;
@@ -144,6 +158,7 @@ export function createPricedRoute(
     dynamic,
     priceId: priceIdOf(subject, dynamic, terms.isGrantOnly),
     isFree: options.some(({ kind }) => kind === "free"),
+    onRemovedHeaderRead: () => findings.add(paymentHeaderReadFinding(terms.key)),
   });
   if (dynamic.length === 0) return fixed;
   return Object.freeze({

@@ -20,6 +20,10 @@ export interface GateRequest {
   readonly search: string;
   /** Scheme and host of the client's URL, e.g. `https://api.example.com`; `undefined` if invalid. */
   readonly origin: string | undefined;
+  /** Absolute URL of the resource, if the adapter knows it. It wins over the route's. Default: made of the fields above. */
+  readonly resource?: string | undefined;
+  /** Why the client has to pay, for the challenge of a request without a payment. Default `Payment required`. */
+  readonly error?: string | undefined;
   /** Whether a proxy sent the client's scheme, and the framework does not trust the proxy. Default `false`. */
   readonly isProxyIgnored?: boolean;
   /** Values of `Accept` and `User-Agent`, which distinguish browsers from programs. */

@@ -8,20 +8,27 @@ import type { Issues } from "@farebox/core/issues";
 import { createPayments } from "../index.js";
 import { readFacilitators } from "./facilitator-client.js";
 import { hostScheme } from "./hosted-scheme.js";
-import { findScheme, type Registrations } from "./resource-server.js";
+import { findScheme, type Registrations } from "./registrations.js";
 import { entriesOf, optionsOf } from "./routes.js";
 import { isStock, moneyParsersOf } from "./schemes.js";
 import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";
 
+/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
+export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
+
 type ReadOptions = Pick<PaymentsOptions, "facilitator" | "schemes" | "priceParsers" | "deadlines">;
 
-/** Reads what was registered, as far as the routes need it. */
-export function readOptions(server: Registrations, routes: RoutesConfig, issues: Issues): ReadOptions {
+/**
+ * Reads what was registered.
+ *
+ * @param used - The schemes that are needed.
+ */
+export function readOptions(server: Registrations, used: readonly UsedScheme[], issues: Issues): ReadOptions {
   const { choices, timeoutMs } = readFacilitators(server.facilitatorClients, "server.facilitatorClients", issues);
-  const used = usedSchemes(server, routes);
   const hosted = used.filter(({ scheme, network }) => !isStock(scheme, network));
   const schemes = hosted.map(({ scheme, network }) => hostScheme(scheme, network, builtInFor(scheme, network)));
-  const priceParsers = used.filter(({ scheme, network }) => isStock(scheme, network)).flatMap(toPriceParsers);
+  const stock = used.filter(({ scheme, network }) => isStock(scheme, network));
+  const priceParsers = stock.flatMap((one) => toPriceParsers(one, server));
   return {
     facilitator: choices,
     ...(schemes.length === 0 ? {} : { schemes }),
@@ -30,13 +37,25 @@ export function readOptions(server: Registrations, routes: RoutesConfig, issues:
   };
 }
 
-interface UsedScheme {
+/** A scheme on a network, or on those of a pattern. */
+export interface UsedScheme {
   readonly scheme: SchemeNetworkServer;
   readonly network: Network;
 }
 
+/** Every scheme, those for one network first. */
+export function registeredSchemes({ registeredServerSchemes }: Registrations): readonly UsedScheme[] {
+  const all = [...registeredServerSchemes].flatMap(([network, schemes]) =>
+    [...schemes.values()].map((scheme) => ({ scheme, network: network as Network })),
+  );
+  return [
+    ...all.filter(({ network }) => !network.includes("*")),
+    ...all.filter(({ network }) => network.includes("*")),
+  ];
+}
+
 /** The schemes of all payment options, each once per network. */
-function usedSchemes(server: Registrations, routes: RoutesConfig): readonly UsedScheme[] {
+export function usedSchemes(server: Registrations, routes: RoutesConfig): readonly UsedScheme[] {
   const used = new Map<string, UsedScheme>();
   for (const [, route] of entriesOf(routes)) {
     for (const { network, scheme: name } of optionsOf(route)) {
@@ -47,11 +66,16 @@ function usedSchemes(server: Registrations, routes: RoutesConfig): readonly Used
   return [...used.values()];
 }
 
-function toPriceParsers({ scheme, network }: UsedScheme): NonNullable<PaymentsOptions["priceParsers"]> {
+function toPriceParsers(
+  { scheme, network }: UsedScheme,
+  { registeredServerSchemes }: Registrations,
+): NonNullable<PaymentsOptions["priceParsers"]> {
+  // A pattern also has networks that another scheme is registered for.
+  const isFor = (named: string) => findScheme(registeredServerSchemes, named, scheme.scheme) === scheme;
   return moneyParsersOf(scheme).map((parse) => ({
     scheme: scheme.scheme,
     network,
-    parse: async (amount) => (await parse(amount, network)) ?? undefined,
+    parse: async (amount, named) => (isFor(named) ? ((await parse(amount, named as Network)) ?? undefined) : undefined),
   }));
 }
 

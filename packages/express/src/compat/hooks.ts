@@ -20,7 +20,7 @@ import type {
 } from "@farebox/core";
 import { toRequestContext } from "./context.js";
 import { SettleError } from "./facilitator-client.js";
-import { findScheme, type Registrations } from "./resource-server.js";
+import { findScheme, type Registrations } from "./registrations.js";
 import type {
   Abort,
   HTTPTransportContext,

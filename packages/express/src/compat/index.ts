@@ -16,6 +16,7 @@ export {
   safeBase64Encode,
 } from "./codecs.js";
 export { ExpressAdapter } from "./context.js";
+export type { EngineOptions } from "./engine-options.js";
 export {
   FacilitatorCapabilityError,
   FacilitatorResponseError,
@@ -27,14 +28,14 @@ export {
 } from "./facilitator-client.js";
 export { x402HTTPResourceServer } from "./http-resource-server.js";
 export {
-  type EngineOptions,
   type PaymentMiddleware,
   paymentMiddleware,
   paymentMiddlewareFromConfig,
   paymentMiddlewareFromHTTPServer,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
-export { matchesPattern as networkMatchesPattern, x402ResourceServer } from "./resource-server.js";
+export { matchesPattern as networkMatchesPattern } from "./registrations.js";
+export { x402ResourceServer } from "./resource-server.js";
 export { RouteConfigurationError } from "./routes.js";
 export {
   type EvmResourceServerConfig,

@@ -3,15 +3,17 @@
  *
  * @module
  */
-import type { PaymentHooks, PaymentsOptions } from "@farebox/core";
+import type { PaymentHooks } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
-import { readOptions } from "./engine-options.js";
+import { findDifferences } from "./differences.js";
+import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
-import { findScheme, readResourceServer, x402ResourceServer } from "./resource-server.js";
+import { findScheme, readResourceServer } from "./registrations.js";
+import { x402ResourceServer } from "./resource-server.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
 import type {
   FacilitatorClient,
@@ -25,9 +27,6 @@ import type {
 
 /** A middleware of Express. */
 export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction) => Promise<void>;
-
-/** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
-export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
 
 /**
  * Prices the routes of a table, as `paymentMiddleware` of `@x402/express` does.
@@ -92,7 +91,8 @@ interface MiddlewareOptions {
 
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
   const { server, routes, protectedRequestHooks, paywallProvider } = plan;
-  const { paywallConfig, paywall = paywallProvider, options = {} } = more;
+  const { paywallConfig, paywall = paywallProvider } = more;
+  const options = { ...server.options, ...more.options };
   const { logger } = options;
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
@@ -107,10 +107,11 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
     ...toNativeHooks(server, { routeOf, warn }),
     ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
-  const read = readOptions(server, routes, issues);
+  const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
-  const payments = createPayments({ ...read, ...options, hooks });
+  // Handlers of the reference find it where clients have put it.
+  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, hooks });
   const handler = payments.routes(table);
-  tell(notices, logger);
+  tell([...findDifferences(plan), ...notices], logger);
   return handler as PaymentMiddleware;
 }

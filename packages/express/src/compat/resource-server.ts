@@ -1,47 +1,38 @@
 /**
- * `x402ResourceServer`: a record of what a seller registers. The middleware reads it, of ours or of the reference's class.
+ * `x402ResourceServer`: a record of what a seller registers, and the steps of a sale by hand.
  *
  * @module
  */
 import { ConfigError } from "@farebox/core";
-import type { Issues } from "@farebox/core/issues";
+import { SalesByHand } from "./by-hand.js";
+import type { EngineOptions } from "./engine-options.js";
 import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
+import { engineOptions, findScheme, matchesPattern, registrationsOf } from "./registrations.js";
 import type {
   AfterSettleHook,
   AfterVerifyHook,
   BeforeSettleHook,
   BeforeVerifyHook,
   FacilitatorClient,
+  HTTPTransportContext,
   Network,
   OnSettleFailureHook,
   OnVerifiedPaymentCanceledHook,
   OnVerifyFailureHook,
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  Price,
+  ResourceConfig,
+  ResourceInfo,
   ResourceServerExtension,
   SchemeNetworkServer,
+  SettlementOverrides,
+  SettleResponse,
   SupportedKind,
   SupportedResponse,
+  VerifyResponse,
 } from "./types.js";
-
-/** Schemes by network pattern and name. */
-export type RegisteredSchemes = ReadonlyMap<string, ReadonlyMap<string, SchemeNetworkServer>>;
-
-/** The hooks of a server, by the names of their lists. The lists are the server's own: what is added later counts. */
-export interface RegisteredHooks {
-  readonly beforeVerifyHooks: readonly BeforeVerifyHook[];
-  readonly afterVerifyHooks: readonly AfterVerifyHook[];
-  readonly onVerifyFailureHooks: readonly OnVerifyFailureHook[];
-  readonly beforeSettleHooks: readonly BeforeSettleHook[];
-  readonly afterSettleHooks: readonly AfterSettleHook[];
-  readonly onSettleFailureHooks: readonly OnSettleFailureHook[];
-  readonly onVerifiedPaymentCanceledHooks: readonly OnVerifiedPaymentCanceledHook[];
-}
-
-/** What a seller registered with a server. */
-export interface Registrations extends RegisteredHooks {
-  readonly facilitatorClients: readonly FacilitatorClient[];
-  readonly registeredServerSchemes: RegisteredSchemes;
-  readonly registeredExtensions: ReadonlyMap<string, ResourceServerExtension>;
-}
 
 /** Registers facilitators, schemes, extensions and hooks. */
 export class x402ResourceServer {
@@ -57,12 +48,17 @@ export class x402ResourceServer {
   protected readonly onSettleFailureHooks: OnSettleFailureHook[] = [];
   protected readonly onVerifiedPaymentCanceledHooks: OnVerifiedPaymentCanceledHook[] = [];
   #supported: readonly SupportedResponse[] = [];
+  #sales: SalesByHand | undefined;
 
-  /** @throws ConfigError when there is no facilitator: none is asked that the seller did not name. */
-  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[]) {
+  /**
+   * @param options - More options of `createPayments`, such as a store, for every middleware of this server.
+   * @throws ConfigError when there is no facilitator: none is asked that the seller did not name.
+   */
+  constructor(facilitatorClients?: FacilitatorClient | FacilitatorClient[], options: EngineOptions = {}) {
     const clients = facilitatorClients === undefined ? [] : [facilitatorClients].flat();
     if (clients.length === 0) throw new ConfigError([NO_FACILITATOR]);
     this.facilitatorClients = clients;
+    engineOptions.set(this, options);
   }
 
   /** Registers a scheme for a network or a pattern such as `eip155:*`. A later one of the same name and network replaces it. */
@@ -151,6 +147,98 @@ export class x402ResourceServer {
     if (problems.length > 0) throw new FacilitatorCapabilityError(problems);
   }
 
+  /** Builds the requirements of one offer. */
+  async buildPaymentRequirements(config: ResourceConfig): Promise<PaymentRequirements[]> {
+    return this.#byHand().build(config);
+  }
+
+  /** Builds the requirements of several offers. Functions among their prices and recipients get the context. */
+  async buildPaymentRequirementsFromOptions<C>(
+    options: readonly OptionFor<C>[],
+    context: C,
+  ): Promise<PaymentRequirements[]> {
+    const built = options.map(async ({ price, payTo, ...terms }) =>
+      this.buildPaymentRequirements({
+        ...terms,
+        price: typeof price === "function" ? await price(context) : price,
+        payTo: typeof payTo === "function" ? await payTo(context) : payTo,
+      }),
+    );
+    return (await Promise.all(built)).flat();
+  }
+
+  /** Writes a challenge. Extensions that the seller registered add to it what they declare. */
+  async createPaymentRequiredResponse(
+    requirements: PaymentRequirements[],
+    resourceInfo: ResourceInfo,
+    error?: string,
+    extensions?: Record<string, unknown>,
+    transportContext?: unknown,
+  ): Promise<PaymentRequired> {
+    const accepts = structuredClone(requirements);
+    const said = error === undefined ? {} : { error };
+    const response: PaymentRequired = { x402Version: 2, ...said, resource: resourceInfo, accepts };
+    for (const [key, declaration] of Object.entries(extensions ?? {})) {
+      const enrich = this.registeredExtensions.get(key)?.enrichPaymentRequiredResponse;
+      const context = {
+        requirements: accepts,
+        resourceInfo,
+        ...said,
+        paymentRequiredResponse: response,
+        transportContext,
+      };
+      const data = (await enrich?.(declaration, context)) ?? declaration;
+      response.extensions = { ...response.extensions, [key]: data };
+    }
+    return response;
+  }
+
+  /**
+   * Verifies a payment through the engine, and claims it: it is valid once, until it is settled or expires. Hooks are asked.
+   *
+   * @throws FacilitatorResponseError when no facilitator could be asked
+   */
+  async verifyPayment(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+    declaredExtensions?: Record<string, unknown>,
+    transportContext?: unknown,
+  ): Promise<VerifyResponse> {
+    const transport = transportContext as HTTPTransportContext | undefined;
+    return this.#byHand().verify(paymentPayload, requirements, { extensions: declaredExtensions, transport });
+  }
+
+  /**
+   * Settles a payment through the engine, once. While the outcome is unknown, it resolves to a failure of the reason
+   * `settlement_pending`: the money may have moved, and the same payment can be settled again.
+   */
+  async settlePayment(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+    declaredExtensions?: Record<string, unknown>,
+    transportContext?: unknown,
+    settlementOverrides?: SettlementOverrides,
+  ): Promise<SettleResponse> {
+    const transport = transportContext as HTTPTransportContext | undefined;
+    const context = { extensions: declaredExtensions, transport, overrides: settlementOverrides };
+    return this.#byHand().settle(paymentPayload, requirements, context);
+  }
+
+  /** Finds the requirements that a client accepted. */
+  findMatchingRequirements(
+    availableRequirements: PaymentRequirements[],
+    { accepted }: PaymentPayload,
+  ): PaymentRequirements | undefined {
+    return availableRequirements.find((offer) => FIELDS.every((field) => offer[field] === accepted?.[field]));
+  }
+
+  #byHand(): SalesByHand {
+    this.#sales ??= new SalesByHand(registrationsOf(this), (network, scheme) =>
+      this.getRegisteredScheme(network, scheme),
+    );
+    return this.#sales;
+  }
+
   /** What a facilitator supports, as `initialize` has read it. The earlier facilitator wins. */
   getSupportedKind(x402Version: number, network: Network, scheme: string): SupportedKind | undefined {
     return this.#findKind(x402Version, network, scheme)?.kind;
@@ -187,82 +275,17 @@ export class x402ResourceServer {
   }
 }
 
+/** A payment option, for {@link x402ResourceServer.buildPaymentRequirementsFromOptions}. */
+export interface OptionFor<C> extends Omit<ResourceConfig, "price" | "payTo"> {
+  price: Price | ((context: C) => Price | Promise<Price>);
+  payTo: string | ((context: C) => string | Promise<string>);
+}
+
+const FIELDS = ["scheme", "network", "asset", "amount", "payTo", "maxTimeoutSeconds"] as const;
+
 const NO_FACILITATOR = {
   path: "x402ResourceServer.facilitatorClients",
   expected:
     'a facilitator, such as new HTTPFacilitatorClient({ url: "https://x402.org/facilitator" }): none is asked that you did not name',
   received: "nothing",
 };
-
-/** The exact network first, then patterns in the order of their registration; only the first that matches is looked into. */
-export function findScheme(
-  schemes: RegisteredSchemes,
-  network: string,
-  scheme: string,
-): SchemeNetworkServer | undefined {
-  const exact = schemes.get(network);
-  if (exact !== undefined) return exact.get(scheme);
-  for (const [pattern, registered] of schemes) {
-    if (matchesPattern(pattern, network)) return registered.get(scheme);
-  }
-  return undefined;
-}
-
-/** Whether a pattern such as `eip155:*` has a network. */
-export function matchesPattern(pattern: string, network: string): boolean {
-  const star = pattern.indexOf("*");
-  if (star === -1) return pattern === network;
-  const before = pattern.slice(0, star);
-  const after = pattern.slice(star + 1);
-  return network.length >= before.length + after.length && network.startsWith(before) && network.endsWith(after);
-}
-
-const LISTS = Object.keys({
-  beforeVerifyHooks: true,
-  afterVerifyHooks: true,
-  onVerifyFailureHooks: true,
-  beforeSettleHooks: true,
-  afterSettleHooks: true,
-  onSettleFailureHooks: true,
-  onVerifiedPaymentCanceledHooks: true,
-} satisfies Record<keyof RegisteredHooks, true>);
-
-/** 2.10 had none of these. */
-const YOUNGER: readonly string[] = ["onVerifiedPaymentCanceledHooks"];
-
-/**
- * Reads what a seller registered, by the names of the fields: the reference's classes have no methods for most of it. A field
- * that is missing is an issue. Without its hooks, a server would let requests through that they refuse.
- */
-export function readResourceServer(server: unknown, path: string, issues: Issues): Registrations | undefined {
-  if (typeof server !== "object" || server === null) {
-    issues.add(path, "an x402ResourceServer", server);
-    return undefined;
-  }
-  const given = server as Readonly<Record<string, unknown>>;
-  const expected =
-    "a field of x402ResourceServer of @x402/core 2.10 to 2.27; import the class from @farebox/express/compat";
-  let isWhole = true;
-  const missing = (name: string) => {
-    isWhole = false;
-    issues.addText(`${path}.${name}`, expected, "nothing of that kind");
-  };
-  const { registeredServerSchemes, registeredExtensions, facilitatorClients } = given;
-  const lists: Record<string, readonly unknown[]> = {};
-  for (const name of LISTS) {
-    const list = given[name];
-    if (Array.isArray(list)) lists[name] = list;
-    else if (list === undefined && YOUNGER.includes(name)) lists[name] = [];
-    else missing(name);
-  }
-  if (!Array.isArray(facilitatorClients)) missing("facilitatorClients");
-  if (!isMap(registeredServerSchemes)) missing("registeredServerSchemes");
-  if (!isMap(registeredExtensions)) missing("registeredExtensions");
-  const read = { ...lists, facilitatorClients, registeredServerSchemes, registeredExtensions };
-  return isWhole ? (read as unknown as Registrations) : undefined;
-}
-
-/** Also one of another realm. */
-function isMap(value: unknown): boolean {
-  return Object.prototype.toString.call(value) === "[object Map]";
-}

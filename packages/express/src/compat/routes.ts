@@ -15,7 +15,7 @@ import { encodePaymentResponseHeader } from "./codecs.js";
 import { toPriceContext, toRequestContext } from "./context.js";
 import { toNativePrice } from "./money.js";
 import type { Notice } from "./notices.js";
-import { findScheme, type RegisteredSchemes } from "./resource-server.js";
+import { findScheme, type RegisteredSchemes } from "./registrations.js";
 import { flowOf } from "./schemes.js";
 import type {
   Network,
@@ -113,12 +113,13 @@ export function translateRoutes(routes: RoutesConfig, context: RoutesContext): T
   return { table, originals, notices };
 }
 
-/** `get  /weather` is `GET /weather`, and `*` is every path. */
+/** `get  /weather` is `GET /weather`, `*` is every path, and `ALL /weather` every method. */
 export function toNativeKey(key: string): string {
   const words = key.trim().split(/\s+/);
-  const [verb, path = ""] = words.length > 1 ? words : ["*", words[0]];
+  const [verb = "*", path = ""] = words.length > 1 ? words : ["*", words[0]];
+  const method = verb.toUpperCase();
   const nativePath = path === "*" ? "/*" : path;
-  return verb === "*" ? nativePath : `${verb?.toUpperCase()} ${nativePath}`;
+  return method === "*" || method === "ALL" ? nativePath : `${method} ${nativePath}`;
 }
 
 /** Facilitators refuse payments for a resource with a longer description. */

@@ -1,0 +1,182 @@
+/**
+ * The steps of a sale by hand, as `x402ResourceServer` has them: build requirements, verify, settle. Each goes through the engine: a
+ * payment is verified once, in all processes, and what is not known about a settlement is found out.
+ *
+ * @module
+ */
+import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
+import { createIssues } from "@farebox/core/issues";
+import { createPayments, type Payments } from "../index.js";
+import { type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { FacilitatorResponseError } from "./facilitator-client.js";
+import { toNativeHooks } from "./hooks.js";
+import { createWarner } from "./notices.js";
+import type { Registrations } from "./registrations.js";
+import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
+import type {
+  HTTPAdapter,
+  HTTPTransportContext,
+  PaymentPayload,
+  PaymentRequirements,
+  ResourceConfig,
+  RouteConfig,
+  SchemeNetworkServer,
+  SettlementOverrides,
+  SettleResponse,
+  VerifyResponse,
+} from "./types.js";
+
+type RouteByHand = Parameters<Payments["byHand"]>[0];
+type SaleByHand = ReturnType<Payments["byHand"]>;
+type OptionsByHand = NonNullable<Parameters<SaleByHand["verify"]>[1]>;
+
+/** Sells by hand what a server has registered. */
+export class SalesByHand {
+  readonly #server: Registrations;
+  readonly #schemeOf: (network: PaymentRequirements["network"], scheme: string) => SchemeNetworkServer | undefined;
+  #payments: Payments | undefined;
+
+  constructor(
+    server: Registrations,
+    schemeOf: (network: PaymentRequirements["network"], scheme: string) => SchemeNetworkServer | undefined,
+  ) {
+    this.#server = server;
+    this.#schemeOf = schemeOf;
+  }
+
+  /**
+   * Builds the requirements of one offer.
+   *
+   * @throws RouteConfigurationError when no scheme is registered for it, ConfigError when its terms are invalid,
+   *   FacilitatorResponseError when no facilitator supports it
+   */
+  async build(config: ResourceConfig): Promise<PaymentRequirements[]> {
+    const { scheme, payTo, price, network, maxTimeoutSeconds, extra } = config;
+    const route = { accepts: [{ scheme, payTo, price, network, maxTimeoutSeconds, extra }] };
+    const sale = await this.#sell(route);
+    const { document } = await sale.challenge({ resource: UNNAMED });
+    if (document === undefined || document.accepts.length === 0) {
+      throw new FacilitatorResponseError(`Facilitator does not support ${scheme} on ${network}.`);
+    }
+    return document.accepts.map((offer) => toRequirements(offer as unknown as PaymentRequirements));
+  }
+
+  /** Verifies a payment, and claims it: until it is settled, or expires, it is valid only once. */
+  async verify(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    context: CallContext,
+  ): Promise<VerifyResponse> {
+    const sale = await this.#sell(routeFor(requirements, context));
+    const verified = await sale.verify(payload, optionsFor(payload, context));
+    if (verified.kind === "verified") return { isValid: true, payer: verified.payment.payer };
+    if (verified.kind === "granted") return { isValid: true };
+    if (verified.kind === "replay") return { isValid: false, invalidReason: "payment_already_settled" };
+    const { response, reason, error } = verified;
+    if (response.status >= 500) throw new FacilitatorResponseError(error);
+    return { isValid: false, invalidReason: reason ?? error };
+  }
+
+  /** Settles a payment: one that is verified, or one that can be. Resolves to a failure while the outcome is unknown. */
+  async settle(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    { overrides, ...context }: CallContext & { readonly overrides: SettlementOverrides | undefined },
+  ): Promise<SettleResponse> {
+    const { network } = requirements;
+    const failed = (errorReason: string): SettleResponse => ({ success: false, errorReason, transaction: "", network });
+    const sale = await this.#sell(routeFor(requirements, context));
+    const found = this.#find(payload, requirements);
+    if (found === undefined) {
+      const verified = await sale.verify(payload, optionsFor(payload, context));
+      if (verified.kind === "replay") return (verified.receipt as SettleResponse | undefined) ?? failed("not_charged");
+      if (verified.kind === "refused") {
+        const { receipt, reason, error } = verified;
+        return (receipt as SettleResponse | undefined) ?? failed(reason ?? error);
+      }
+      if (verified.kind === "granted") return failed("not_charged");
+    }
+    const payment = found ?? this.#find(payload, requirements);
+    if (payment === undefined) return failed("payment_in_progress");
+    const settled = await payment.settle({ amount: overrides?.amount });
+    if (settled.kind === "settled") return settled.receipt as unknown as SettleResponse;
+    if (settled.kind === "released") return failed("not_charged");
+    return (settled.receipt as SettleResponse | undefined) ?? failed(settled.reason ?? settled.error);
+  }
+
+  /** Charges nothing for a verified payment: it can be sent again. */
+  async release(payload: PaymentPayload, requirements: PaymentRequirements): Promise<void> {
+    await this.#find(payload, requirements)?.release();
+  }
+
+  #find(payload: PaymentPayload, requirements: PaymentRequirements) {
+    const terms = requirements as unknown as NativeRequirements;
+    return this.#payments?.engine.findByHand(payload as unknown as NativePayload, terms);
+  }
+
+  async #sell(route: RouteConfig): Promise<SaleByHand> {
+    const errors = validateRoutes({ [KEY]: route }, this.#schemeOf, { withMissing: true });
+    if (errors.length > 0) throw new RouteConfigurationError(errors);
+    const payments = this.#engine();
+    await payments.engine.ready();
+    const issues = createIssues();
+    const schemes = this.#server.registeredServerSchemes;
+    const context = { schemes, paywall: undefined, paywallConfig: undefined, issues };
+    const { table } = translateRoutes({ [KEY]: route }, context);
+    issues.throwIfAny();
+    return payments.engine.byHandFor(table[KEY] as RouteByHand);
+  }
+
+  /** Made once: it knows which payments are verified. */
+  #engine(): Payments {
+    if (this.#payments !== undefined) return this.#payments;
+    const issues = createIssues();
+    const options = readOptions(this.#server, registeredSchemes(this.#server), issues);
+    issues.throwIfAny();
+    const more: EngineOptions = this.#server.options ?? {};
+    const hooks = toNativeHooks(this.#server, { routeOf: () => undefined, warn: createWarner(more.logger) });
+    this.#payments = createPayments({ ...options, ...more, hooks });
+    return this.#payments;
+  }
+}
+
+/** About one call: what the seller says of the request. */
+export interface CallContext {
+  readonly extensions: Record<string, unknown> | undefined;
+  readonly transport: HTTPTransportContext | undefined;
+}
+
+const KEY = "/";
+
+/** For requirements that are built before there is a request. */
+const UNNAMED = "https://by-hand.invalid/";
+
+/** The terms as a route. What a facilitator adds to an offer, it adds again. */
+function routeFor(requirements: PaymentRequirements, { extensions }: CallContext): RouteConfig {
+  const { scheme, network, payTo, asset, amount, maxTimeoutSeconds } = requirements;
+  const {
+    name,
+    version,
+    feePayer: _payer,
+    facilitatorAddress: _facilitator,
+    quote: _quote,
+    ...extra
+  } = requirements.extra;
+  const domain = typeof name === "string" && typeof version === "string" ? { name, version } : {};
+  const price = { asset, amount, extra: domain };
+  return {
+    accepts: [{ scheme, network, payTo, price, maxTimeoutSeconds, extra }],
+    ...(extensions === undefined ? {} : { extensions }),
+  };
+}
+
+function toRequirements({ scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra }: PaymentRequirements) {
+  return { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra };
+}
+
+/** Without a request, the payment is bound to the resource that the client names. */
+function optionsFor({ resource }: PaymentPayload, { transport }: CallContext): OptionsByHand {
+  const adapter = transport?.request.adapter as (HTTPAdapter & { readonly req?: OptionsByHand["request"] }) | undefined;
+  const request = adapter?.req;
+  return { resource: adapter?.getUrl() ?? resource?.url ?? UNNAMED, ...(request === undefined ? {} : { request }) };
+}

@@ -1,0 +1,107 @@
+/**
+ * Finds what will work in another way than with the reference, for the routes, hooks and schemes of one seller.
+ *
+ * @see `docs/reference/compat.md`
+ * @module
+ */
+import { type UsedScheme, usedSchemes } from "./engine-options.js";
+import type { HTTPRegistrations } from "./http-resource-server.js";
+import type { Notice } from "./notices.js";
+import type { Registrations } from "./registrations.js";
+import { entriesOf, toNativeKey } from "./routes.js";
+import { isStock } from "./schemes.js";
+import type { RoutesConfig } from "./types.js";
+
+/** What a seller is told at start, besides what concerns single fields of routes. */
+export function findDifferences({ server, routes, protectedRequestHooks }: HTTPRegistrations): readonly Notice[] {
+  return [
+    ...SALES.map((text) => ({ route: undefined, text })),
+    ...findWidenedKeys(routes),
+    ...findShadowedKeys(routes),
+    ...findHooks(server, protectedRequestHooks.length),
+    ...usedSchemes(server, routes).flatMap(findHosting),
+  ];
+}
+
+/** Of every seller. */
+const SALES = [
+  "redirects to priced routes, 304, and errors that writeHead sets are not charged",
+  "a settlement whose outcome is not known is 503 with Retry-After, and the client sends the same payment again",
+];
+
+/** Keys that price requests which are free with the reference. */
+function findWidenedKeys(routes: RoutesConfig): Notice[] {
+  const written = entriesOf(routes).map(([key]) => key);
+  const keys = written.map(toNativeKey);
+  const all = written.filter((key) => /^\s*all\s/i.test(key));
+  const gets = keys.filter((key) => key.startsWith("GET "));
+  const heads = gets.length === 0 ? [] : [{ route: gets.join(", "), text: "HEAD is priced, too" }];
+  const slashes = keys.filter((key) => key.endsWith("/") && !key.endsWith(" /") && key !== "/");
+  const groups = keys.filter((key) => /[{}]|\*[A-Za-z_$]/.test(key));
+  return [
+    ...heads,
+    ...all.map((route) => ({ route, text: "prices every method; with the reference, it prices nothing" })),
+    ...slashes.map((route) => ({
+      route,
+      text: "also prices the path without its last slash; with the reference, it prices nothing",
+    })),
+    ...groups.map((route) => ({
+      route,
+      text: "is read as Express 5 writes paths; with the reference, it prices nothing",
+    })),
+  ];
+}
+
+/** The reference takes the first key that matches, Farebox the one that says the most about the path. */
+function findShadowedKeys(routes: RoutesConfig): Notice[] {
+  const keys = entriesOf(routes).map(([key]) => toNativeKey(key));
+  return keys.flatMap((key, at) => {
+    const wide = keys.slice(0, at).find((earlier) => covers(earlier, key));
+    return wide === undefined
+      ? []
+      : [{ route: key, text: `has its own price, not that of "${wide}", which stands before it` }];
+  });
+}
+
+/** Whether a wildcard at the end of an earlier key covers a later one. */
+function covers(earlier: string, later: string): boolean {
+  const [method, path] = split(earlier);
+  const [otherMethod, otherPath] = split(later);
+  if (!path.endsWith("/*") || (method !== undefined && method !== otherMethod)) return false;
+  return earlier !== later && `${otherPath}/`.startsWith(path.slice(0, -1)) && path !== otherPath;
+}
+
+function split(key: string): readonly [method: string | undefined, path: string] {
+  const at = key.indexOf(" ");
+  return at === -1 ? [undefined, key] : [key.slice(0, at), key.slice(at + 1)];
+}
+
+function findHooks(server: Registrations, requestHooks: number): Notice[] {
+  const { beforeVerifyHooks, beforeSettleHooks, onVerifyFailureHooks, onSettleFailureHooks } = server;
+  const asking = [
+    ...(requestHooks > 0 ? ["onProtectedRequest"] : []),
+    ...(beforeVerifyHooks.length > 0 ? ["onBeforeVerify"] : []),
+    ...(beforeSettleHooks.length > 0 ? ["onBeforeSettle"] : []),
+  ];
+  const failing = [
+    ...(onVerifyFailureHooks.length > 0 ? ["onVerifyFailure"] : []),
+    ...(onSettleFailureHooks.length > 0 ? ["onSettleFailure"] : []),
+  ];
+  const texts = [
+    ...(asking.length > 0 ? [`${asking.join(", ")}: a hook that throws denies the request`] : []),
+    ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
+  ];
+  return texts.map((text) => ({ route: undefined, text }));
+}
+
+function findHosting({ scheme, network }: UsedScheme): Notice[] {
+  const of = `${scheme.scheme} on ${network}`;
+  const rpcUrl = (scheme as { readonly options?: { readonly rpcUrl?: unknown } }).options?.rpcUrl;
+  if (!isStock(scheme, network)) {
+    const text = `${of} is hosted: each challenge waits for its scheme, and only the facilitator can tell a payment that was used`;
+    return [{ route: undefined, text }];
+  }
+  return rpcUrl === undefined
+    ? []
+    : [{ route: undefined, text: `${of}: rpcUrl is not used, as no node is asked for a challenge` }];
+}

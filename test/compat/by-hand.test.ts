@@ -1,0 +1,159 @@
+/**
+ * Sellers that build, verify and settle by themselves, as the reference's `custom` example does.
+ *
+ * @module
+ */
+import {
+  ExactEvmScheme,
+  FacilitatorResponseError,
+  HTTPFacilitatorClient,
+  type PaymentPayload,
+  type PaymentRequirements,
+  RouteConfigurationError,
+  UptoEvmScheme,
+  x402ResourceServer,
+} from "@farebox/express/compat";
+import { createPayer } from "@farebox/testing";
+import type { RequestHandler } from "express";
+import { expect, onTestFinished, test } from "vitest";
+import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
+
+const TERMS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO } as const;
+
+async function openServer(): Promise<Stage & { readonly server: x402ResourceServer }> {
+  const stage = await openStage();
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }), QUIET)
+    .register(NETWORK, new ExactEvmScheme())
+    .register(NETWORK, new UptoEvmScheme());
+  await server.initialize();
+  return { ...stage, server };
+}
+
+/** The example's middleware, without its words for the console. */
+function customMiddleware(server: x402ResourceServer): RequestHandler {
+  let built: PaymentRequirements | undefined;
+  return async (req, res, next) => {
+    built ??= (await server.buildPaymentRequirements(TERMS))[0];
+    const requirements = built!;
+    const header = req.get("payment-signature");
+    if (header === undefined) {
+      const url = `${req.protocol}://${req.get("host")}${req.originalUrl}`;
+      const required = await server.createPaymentRequiredResponse([requirements], { url, description: "Weather data" });
+      res.status(402).set("PAYMENT-REQUIRED", Buffer.from(JSON.stringify(required)).toString("base64"));
+      return void res.json({ error: "Payment Required" });
+    }
+    const payload: PaymentPayload = JSON.parse(Buffer.from(header, "base64").toString("utf-8"));
+    const verified = await server.verifyPayment(payload, requirements);
+    if (!verified.isValid)
+      return void res.status(402).json({ error: "Invalid Payment", reason: verified.invalidReason });
+    const json = res.json.bind(res);
+    res.json = (body) => {
+      void server.settlePayment(payload, requirements).then((settled) => {
+        res.set("PAYMENT-RESPONSE", Buffer.from(JSON.stringify(settled)).toString("base64"));
+        json(body);
+      });
+      return res;
+    };
+    next();
+  };
+}
+
+async function openShop() {
+  const { server, ...stage } = await openServer();
+  const app = quietApp().use(customMiddleware(server));
+  app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+  return { ...stage, server, url: `${await stage.serve(app)}/weather` };
+}
+
+/** A payment that the reference's client has signed. */
+async function signFor(requirements: PaymentRequirements, { pay, serve }: Stage): Promise<PaymentPayload> {
+  let signed: string | undefined;
+  const app = quietApp().use((req, res) => {
+    signed = req.get("payment-signature");
+    const challenge = { x402Version: 2, resource: { url: "https://api.example.com/weather" }, accepts: [requirements] };
+    res
+      .status(402)
+      .set("PAYMENT-REQUIRED", Buffer.from(JSON.stringify(challenge)).toString("base64"))
+      .end();
+  });
+  await pay(await serve(app)).catch(() => {});
+  return decode(signed ?? null) as unknown as PaymentPayload;
+}
+
+test("the example is paid by the reference's client", async () => {
+  const { pay, payer, url, income } = await openShop();
+  const response = await pay(url);
+  expect([response.status, await response.json()]).toEqual([200, { weather: "sunny" }]);
+  expect(decode(response.headers.get("PAYMENT-RESPONSE"))).toMatchObject({ success: true, payer, network: NETWORK });
+  expect(income()).toBe(1000n);
+});
+
+test("requirements are those of an offer of the engine's", async () => {
+  const { server } = await openServer();
+  expect(await server.buildPaymentRequirements(TERMS)).toEqual([
+    {
+      scheme: "exact",
+      network: NETWORK,
+      asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+      amount: "1000",
+      payTo: PAY_TO,
+      maxTimeoutSeconds: 300,
+      extra: { name: "USDC", version: "2" },
+    },
+  ]);
+  const options = [{ ...TERMS, price: ({ tier }: { tier: string }) => (tier === "gold" ? "$1" : "$2") }];
+  const [gold] = await server.buildPaymentRequirementsFromOptions(options, { tier: "gold" });
+  expect(gold?.amount).toBe("1000000");
+});
+
+test("a payment is valid once: of ten requests that verify it, one may go on", async () => {
+  const { server, ...stage } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, stage);
+  const verifying = Array.from({ length: 10 }, () => server.verifyPayment(payload, requirements!));
+  // The others wait for what becomes of the payment.
+  await Promise.race(verifying);
+  expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: true, payer: stage.payer });
+  const verified = await Promise.all(verifying);
+  expect(verified.filter(({ isValid }) => isValid)).toHaveLength(1);
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: false });
+  expect(stage.income()).toBe(1000n);
+});
+
+test("a settlement without a verification verifies first", async () => {
+  const { server, ...stage } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, stage);
+  expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: true });
+  expect(stage.facilitator.calls.verify).toHaveLength(1);
+});
+
+test("a part of what was authorized is settled by upto", async () => {
+  const { server, facilitator, income } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements({ ...TERMS, scheme: "upto" });
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1000n);
+  const payload = (await payer.signUpto(requirements!)) as unknown as PaymentPayload;
+  expect(await server.verifyPayment(payload, requirements!)).toEqual({ isValid: true, payer: payer.address });
+  const settled = await server.settlePayment(payload, requirements!, undefined, undefined, { amount: "400" });
+  expect(settled).toMatchObject({ success: true, amount: "400" });
+  expect(income()).toBe(400n);
+});
+
+test("a payment for other terms is invalid, and one that nobody can verify rejects", async () => {
+  const { server, ...stage } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, stage);
+  const dearer = await server.verifyPayment(payload, { ...requirements!, amount: "2000" });
+  expect(dearer).toMatchObject({ isValid: false, invalidReason: expect.any(String) });
+  const drop = stage.facilitatorServer.faults.next("verify", { kind: "drop" });
+  onTestFinished(() => void drop);
+  await expect(server.verifyPayment(payload, requirements!)).rejects.toThrow(FacilitatorResponseError);
+});
+
+test("a scheme that is not registered is named", async () => {
+  const { server } = await openServer();
+  await expect(server.buildPaymentRequirements({ ...TERMS, network: "solana:abc" })).rejects.toThrow(
+    RouteConfigurationError,
+  );
+});
