@@ -180,6 +180,8 @@ describe("differences", () => {
     ["hook(() => { required.accepts.push(offer); })", "offers"],
     ['const route = { extra: { paymentFlow: "escrow" } }', "escrow"],
     ['const route = { price: "$0.0000001" }', "amounts"],
+    ["const route = { maxTimeoutSeconds: 5 }", "timeouts"],
+    ["await server.processHTTPRequest(context)", "absent-methods"],
     ["setSettlementOverrides(res, { amount: 1.5 })", "overrides"],
   ])("%s needs a decision: %s", (line, difference) => {
     const { findings } = migrated(HEAD + CORE + line);
@@ -212,7 +214,7 @@ describe("differences", () => {
     "new Client({ ...facilitator })",
     "new Other()",
     'cors({ exposedHeaders: ["PAYMENT-RESPONSE"], allowedHeaders: ["PAYMENT-SIGNATURE"] })',
-    'const route = { price: "$0.000001", description: "short" }',
+    'const route = { price: "$0.000001", description: "short", maxTimeoutSeconds: 60 }',
     "paymentMiddleware(routes, server, undefined, undefined, true)",
     'setSettlementOverrides(res, { amount: "50%" })',
     "if (required.accepts === undefined) required.accepts.map(String)",

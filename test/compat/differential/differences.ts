@@ -46,7 +46,8 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "ALL",
-    turns: ({ plan, reference, compat }) => plan.key.startsWith("ALL ") && isFree(reference) && compat.status === 402,
+    turns: ({ plan, reference, compat }) =>
+      plan.key.startsWith("ALL ") && isFree(reference) && [402, 403].includes(compat.status),
   },
   {
     heading: "Routes of every method",
@@ -111,7 +112,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Skip",
     turns: ({ plan, reference, compat }) =>
       plan.hooks.onBeforeSettle === "skip" && reference.status !== 402 && compat.status === 402,
-    explains: ({ path }, { plan }) => path.startsWith("receipt.") && plan?.hooks.onBeforeSettle === "skip",
+    explains: ({ path }, { plan }) => /^(receipt|facts\.hooks)\./.test(path) && plan?.hooks.onBeforeSettle === "skip",
   },
   {
     heading: "Overrides",
@@ -154,22 +155,21 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Refusals",
-    explains: ({ path, reference, compat }, both) =>
+    explains: ({ path, reference, compat }, { plan, ...both }) =>
       path.startsWith("facts.hooks.") &&
-      reference === ABSENT &&
-      compat === "onVerifyFailure" &&
       both.reference.status === 402 &&
-      both.compat.status === 402,
+      both.compat.status === 402 &&
+      ((reference === ABSENT && compat === "onVerifyFailure") ||
+        (reference === "onVerifiedPaymentCanceled" && plan?.hooks.onAfterVerify === "abort")),
   },
   {
     heading: "Refused settlements",
-    explains: ({ path, reference }, both) =>
-      (path === "challenge" ||
-        /^headers\.(location|vary)$/.test(path) ||
-        /^receipt\.(errorMessage|payer)$/.test(path)) &&
+    explains: ({ path, reference }, { plan, ...both }) =>
       both.reference.status === 402 &&
       valueAt(both.reference.receipt, "success") === false &&
-      (path !== "challenge" || reference === ABSENT),
+      (/^(headers\.(location|vary)|receipt\.(errorMessage|payer))$/.test(path) ||
+        (path === "challenge" && reference === ABSENT) ||
+        (path.startsWith("body") && plan?.hooks.onBeforeSettle === "abort")),
   },
   {
     heading: "Upfront",

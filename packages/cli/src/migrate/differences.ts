@@ -35,6 +35,17 @@ export function findDifferences(file: SellersFile): readonly Finding[] {
 
 const FAIL_CLOSED: readonly string[] = ["onProtectedRequest", "onBeforeVerify", "onBeforeSettle"];
 
+const ABSENT_METHODS: readonly string[] = [
+  "processHTTPRequest",
+  "processPaymentRequest",
+  "processSettlement",
+  "requiresPayment",
+  "validateExtensions",
+  "enrichExtensions",
+  "getPaymentFlow",
+  "createPaymentCancellationDispatcher",
+];
+
 const RULES: readonly Rule[] = [
   // Hooks
   forEachHook((hook) => {
@@ -96,6 +107,11 @@ const RULES: readonly Rule[] = [
     note("start", "initialize() rejects where the reference ends the process, and names every mistake at once"),
   ),
   required,
+  ...ABSENT_METHODS.map((name) =>
+    forEachSequence([".", name, "("], () =>
+      decide("absent-methods", `there is no ${name}: it serves other frameworks`),
+    ),
+  ),
   forEachExtends("x402HTTPResourceServer"),
   forEachExtends("x402ResourceServer"),
   // Routes
@@ -124,6 +140,11 @@ const RULES: readonly Rule[] = [
           "amounts",
           `${value} is less than the smallest unit of a token with 6 decimals: it is refused, not cut to zero`,
         )
+      : undefined,
+  ),
+  forEachProperty(/^maxTimeoutSeconds$/, (value) =>
+    /^\d+$/.test(value) && (Number(value) < 10 || Number(value) > 86_400)
+      ? decide("timeouts", `${value} seconds are refused: a payment is valid for 10 to 86400`)
       : undefined,
   ),
   forEachProperty(/^description$/, (value) =>
