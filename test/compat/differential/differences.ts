@@ -107,6 +107,8 @@ export const MEANT: readonly Meant[] = [
       /recover/.test(plan.hooks.onVerifyFailure + plan.hooks.onSettleFailure) &&
       reference.status !== 402 &&
       [402, 503].includes(compat.status),
+    explains: ({ path }, { plan }) =>
+      path.startsWith("receipt.") && /recover/.test(`${plan?.hooks.onVerifyFailure} ${plan?.hooks.onSettleFailure}`),
   },
   {
     heading: "Skip",
@@ -122,7 +124,7 @@ export const MEANT: readonly Meant[] = [
       // Nothing is settled for an amount of 0.
       (plan.handler.override === "0" && reference.status === 402 && compat.facts["earned"] === "0"),
     explains: ({ path }, { plan, reference, compat }) =>
-      path.startsWith("body") &&
+      /^(body|headers\.content-type)/.test(path) &&
       plan !== undefined &&
       isWrongOverride(plan) &&
       reference.status === 500 &&
@@ -148,7 +150,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Local checks",
     // The hooks come after them.
     explains: ({ path, compat }, { plan, at, ...both }) =>
-      path.startsWith("facts.hooks.") &&
+      (path.startsWith("facts.hooks.") || path === "receipt") &&
       compat === ABSENT &&
       both.compat.status === 402 &&
       (plan?.payment === "expired" || (plan?.payment === "twice" && at === 2)),
@@ -173,6 +175,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Upfront",
+    turns: ({ plan, reference, compat }) =>
+      plan.options[0]?.upfront === true &&
+      plan.hooks.onAfterVerify === "skip the handler" &&
+      reference.facts["earned"] === "0" &&
+      compat.facts["earned"] !== "0",
     // It is verified before it is settled, and is not cancelled afterwards.
     explains: ({ path }, { plan, reference, compat, at }) =>
       at > 0 &&
