@@ -65,6 +65,7 @@ export async function openObservedShop(
   const shop = await openShop(express, {
     ...plan,
     // They are for the payments that are listened to, not for those that every shop has.
+    routes: { "GET /paid": PRICED },
     options: {},
     build(app, _table, { facilitator }) {
       const note = (event: string, fields: object) => void log.push({ event, ...fields });

@@ -66,7 +66,7 @@ CORE.pricing = [
   "scheme",
   "route",
 ];
-CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store"];
+CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store", "route"];
 CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
 CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
 CORE.report = [

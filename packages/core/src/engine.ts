@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseByHand, parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
+import { combineHooks, type ExtensionHooks } from "./events/combined-hooks.js";
 import {
   createPaymentEvents,
   isPaymentEventType,
@@ -220,7 +221,12 @@ function createParts(settings: Settings) {
   const { logger, now, timer, store, rpc, schemes, leaseMs, strict, relayExtensionResponses } = settings;
   const findings = createFindings(logger);
   const events = createPaymentEvents(logger, now);
-  const hooks = new Hooks(settings.hooks, { events, logger, timer, hookMs: settings.deadlines.hookMs });
+  const hooksDeps = { events, logger, timer, hookMs: settings.deadlines.hookMs };
+  const hooks = new Hooks(settings.hooks, hooksDeps);
+  const hooksFor = (route: string, ofExtensions: readonly ExtensionHooks[]) =>
+    ofExtensions.length === 0
+      ? hooks
+      : new Hooks(combineHooks(settings.hooks, ofExtensions, { route, logger }), hooksDeps);
   const listings = new Listings({ events, logger, now });
   const facilitator = createFacilitatorPool(settings.facilitators, {
     deadlines: settings.deadlines,
@@ -241,7 +247,12 @@ function createParts(settings: Settings) {
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
-  const recovery = new SettlementRecovery({ store, settler, leases, inFlight, schemes, events, logger, now, timer });
+  const tables: PricedTable[] = [];
+  const handlers: PricedHandler[] = [];
+  const recovery = new SettlementRecovery({
+    ...{ store, settler, leases, inFlight, schemes, events, logger, now, timer },
+    routeOf: (key) => onlyRoute(key, tables, handlers),
+  });
 
   // The records of a memory store are of this process only, and so are its tokens.
   const isShared = !isMemoryStore(store);
@@ -250,7 +261,7 @@ function createParts(settings: Settings) {
   const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
   const bodies = new OwnBodies({ logger, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, hooks, events, findings, logger, now, timer },
+    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, events, findings, logger, now, timer },
     bodies,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
@@ -261,7 +272,6 @@ function createParts(settings: Settings) {
   });
   const gate = new Gate({
     ...{
-      hooks,
       facilitator,
       store,
       openStore,
@@ -284,15 +294,13 @@ function createParts(settings: Settings) {
     signatures: new SignatureChecks(settings.verifySignatures),
   });
 
-  const tables: PricedTable[] = [];
-  const handlers: PricedHandler[] = [];
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
     { facilitators: facilitator, listings, findings, payees, logger, strict, isStoreChosen: settings.isStoreChosen },
   );
   const routesDeps = {
-    ...{ settings, findings, logger, timer },
+    ...{ settings, findings, hooksFor, logger, timer },
     facilitators: facilitator,
     quotes: createQuotes(openStore.secret),
   };
@@ -313,6 +321,17 @@ function createParts(settings: Settings) {
     reporter,
     routesDeps,
   };
+}
+
+/** The route of a key; `undefined`: there is none, or several prices have the key, such as handlers that charge. */
+function onlyRoute(
+  key: string,
+  tables: readonly PricedTable[],
+  handlers: readonly PricedHandler[],
+): PricedRoute | undefined {
+  const ofTables = tables.flatMap(({ table }) => table.entries.map(({ value }) => value));
+  const [route, ...others] = [...ofTables, ...handlers.map(({ route }) => route)].filter((one) => one.key === key);
+  return others.length === 0 ? route : undefined;
 }
 
 /** An engine, and what adds a table that has been checked. */

@@ -1,13 +1,15 @@
 /**
- * The interface of an extension whose declaration depends on the route or the request. It compiles a seller's declaration once, at
- * start-up, and returns the declaration to send for each request.
+ * The interface of an extension. It compiles a seller's declaration once, at start-up, and returns the declaration to send for each
+ * request. It may also have its say in each challenge and each receipt, and have hooks.
  *
+ * @see `docs/guides/write-an-extension.md`
  * @see x402 v2 §5.1.2 "Extensions"
  * @module
  */
 import type { PlainFindingCode } from "./events/findings.js";
+import type { PaymentHooks, PricedRequest, SettledContext } from "./events/hooks.js";
 import type { Issues } from "./issues.js";
-import type { ExtensionDeclaration } from "./protocol/documents.js";
+import type { ExtensionDeclaration, PaymentRequirements, ResourceInfo } from "./protocol/documents.js";
 import type { JsonObject } from "./protocol/json.js";
 import type { Method } from "./route/route-key.js";
 
@@ -23,9 +25,41 @@ export interface Extension {
 export interface CompiledDeclaration {
   /**
    * Returns the declaration for a request, or `undefined` for none. Should return the same object for requests that change nothing.
-   * Must not throw.
+   * Facilitators and documents get this one. Must not throw.
    */
   at(occasion: DeclarationOccasion): ExtensionDeclaration | undefined;
+  /**
+   * Returns the declaration for one challenge, or `undefined` for none. The client waits for it, at most 5 seconds. If it throws, is late,
+   * or returns anything else, the challenge has the declaration of `at`, and the log has `extension_failed`. Default: that of `at`.
+   *
+   * @example ({ declaration }) => declaration && { ...declaration, info: { ...declaration.info, nonce: randomUUID() } }
+   */
+  readonly challenge?: (
+    context: ChallengeContext,
+  ) => ExtensionDeclaration | undefined | Promise<ExtensionDeclaration | undefined>;
+  /**
+   * Fields of `info` that differ per challenge. The facilitator gets the client's copy of them as it was sent. Of all other fields it
+   * gets those of `at`. Default: none.
+   *
+   * @example ["nonce", "issuedAt"]
+   */
+  readonly dynamicFields?: readonly string[];
+  /**
+   * Returns what the receipt has under `extensions[key]`, or `undefined` for nothing. Called once the money has moved, before that is
+   * recorded: the response, its replays and hooks have the same. The payment waits for it, at most 2 seconds. If it throws, is late, or
+   * returns no JSON object, the receipt has no such entry, and the log has `extension_failed`. So it has if the header of the receipt
+   * would be longer than 4 KiB. Default: nothing.
+   *
+   * @example ({ receipt }) => ({ thanks: receipt.payer })
+   */
+  readonly receipt?: (context: SettledContext) => JsonObject | undefined | Promise<JsonObject | undefined>;
+  /**
+   * Hooks for routes that declare the extension. Each is asked after the seller's, in the order of the declarations; the first verdict
+   * counts. Default: none.
+   *
+   * @example { onRequest: ({ header }) => (isMember(header("x-member")) ? { grant: true } : undefined) }
+   */
+  readonly hooks?: PaymentHooks;
   /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
   readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
   /** Checks the input of a request. Default: no check. */
@@ -44,6 +78,13 @@ export interface DeclarationContext {
   readonly route: RouteFacts;
   /** The path of `publicUrl`, which stands before each template: `/v1`, or `""`. */
   readonly publicPath: string;
+  /**
+   * Hosts that the seller named for the URL of this route, in lower case; one without a port stands for all its ports. Empty: the host
+   * is the one that the client names.
+   */
+  readonly ownHosts: readonly string[];
+  /** Whether the route sells nothing, `accepts: []`: hooks decide who may pass. */
+  readonly isAuthOnly: boolean;
   /** Add mistakes here. */
   readonly issues: Issues;
 }
@@ -88,6 +129,18 @@ export interface DeclarationOccasion {
     /** Decoded values, e.g. `{ id: "7" }`. */
     readonly pathParams: Readonly<Record<string, string>>;
   };
+}
+
+/** One challenge that is about to be sent. Everything in it is a copy, or is frozen. */
+export interface ChallengeContext {
+  readonly request: PricedRequest;
+  readonly resource: ResourceInfo;
+  /** The offers of the challenge, in its order. */
+  readonly offers: readonly PaymentRequirements[];
+  /** The declaration of `at`. */
+  readonly declaration: ExtensionDeclaration | undefined;
+  /** Why the client has to pay, or has to pay again: the challenge's `error`. */
+  readonly error: string;
 }
 
 /** The input of a request, to check before the payment. */

@@ -61,11 +61,13 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
   expect(Object.keys(protocol).sort()).toMatchInlineSnapshot(`
     [
       "EXTENSION_RESPONSES",
+      "PAYMENT_IDENTIFIER",
       "PAYMENT_REQUIRED",
       "PAYMENT_RESPONSE",
       "PAYMENT_RETRY_TOKEN",
       "PAYMENT_SIGNATURE",
       "canonicalNetwork",
+      "declarePaymentIdentifier",
       "decodeExtensionResponses",
       "decodePaymentRequired",
       "decodePaymentResponse",
@@ -76,6 +78,7 @@ test("the public surface of @farebox/core/protocol is exactly this", () => {
       "isNetwork",
       "isReason",
       "matchesTemplate",
+      "networkByName",
       "parseJson",
       "piecesOf",
       "problemOfTemplate",

@@ -51,6 +51,7 @@ export type {
 } from "./events/hooks.js";
 export type { LogFields, Logger } from "./events/logger.js";
 export type {
+  ChallengeContext,
   CompiledDeclaration,
   DeclarationContext,
   DeclarationNotice,

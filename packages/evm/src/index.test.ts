@@ -6,6 +6,9 @@ test("the public surface is exactly this", () => {
     [
       "ASSETS",
       "exactEvm",
+      "gasSponsoringFor",
+      "isMessageSignedBy",
+      "toChecksum",
       "uptoEvm",
     ]
   `);

@@ -5,6 +5,7 @@ test("the public surface is exactly this", () => {
   expect(Object.keys(svm).sort()).toMatchInlineSnapshot(`
     [
       "ASSETS",
+      "decodeBase58",
       "exactSvm",
       "tokenAccountOf",
     ]

@@ -15,6 +15,7 @@ import { type Issues, issuePath } from "../issues.js";
 import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
+import { RECEIPT_MS } from "../pricing/route-extensions.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
@@ -113,8 +114,8 @@ const COPY_WAIT_MS = { least: 0, most: 120_000, usual: 10_000, unit: "millisecon
 const RUNS_PER_PAYER = { least: 1, most: 1_000_000, usual: 256 };
 const DEADLINE_MS = { least: 100, most: 120_000, unit: "milliseconds" };
 
-/** Added to the facilitators' deadlines: time for two searches on chain, for the store, and for clocks that differ. */
-const LEASE_SLACK_MS = 2 * SEARCH_MS + 15_000;
+/** Added to the facilitators' deadlines: time for two searches on chain, for extensions, for the store, and for clocks that differ. */
+const LEASE_SLACK_MS = 2 * SEARCH_MS + RECEIPT_MS + 15_000;
 
 /** Added besides where settlements have to be confirmed. */
 const CONFIRMING_SLACK_MS = CONFIRM_MS + SEARCH_MS;

@@ -164,15 +164,18 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const description = parseText(given["description"], at("description"), MAX_DESCRIPTION, issues);
   const mimeType = parseText(given["mimeType"], at("mimeType"), MAX_MIME_TYPE, issues);
   const facts = { ...route, description, mimeType };
-  const { publicUrl } = settings.publicUrls;
+  const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
-  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, issues };
+  const ownHosts = publicUrl === undefined ? allowedHosts : [new URL(publicUrl).host];
+  const { accepts } = given;
+  const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
+  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, isAuthOnly, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
   const settle = parseSettle(given["settle"], at("settle"), issues) ?? "after";
   const free = parseBoolean(given["free"], at("free"), issues);
-  const isGrantable = canGrant(settings);
+  const isGrantable = canGrant(settings, declarations);
   const options = isObject ? parseAccepts(given, { path, settle, free, isGrantable, settings, issues }) : [];
   if (free) checkFree(options, path, issues);
 
@@ -203,8 +206,8 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
 }
 
 /** Whether a hook may let requests through that nobody can pay for. */
-function canGrant({ hooks }: RouteSettings): boolean {
-  return hooks.onRequest !== undefined;
+function canGrant({ hooks }: RouteSettings, declared: Declarations): boolean {
+  return [hooks, ...declared.hooks.map((of) => of.hooks)].some(({ onRequest }) => onRequest !== undefined);
 }
 
 function isEmpty(accepts: unknown): boolean {

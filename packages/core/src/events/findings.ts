@@ -34,7 +34,8 @@ export type FindingCode =
   | "FAREBOX_BODY_NOT_PARSED"
   | "FAREBOX_BODY_NOT_KEPT"
   | "FAREBOX_REQUEST_UNNAMED"
-  | "FAREBOX_PAYMENT_HEADER_READ";
+  | "FAREBOX_PAYMENT_HEADER_READ"
+  | "FAREBOX_SIGNED_HOST_UNKNOWN";
 
 /** The codes whose remedy is always the same. */
 export type PlainFindingCode = Exclude<FindingCode, "FAREBOX_PAYEE_UNPAYABLE">;
@@ -264,5 +265,6 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
   FAREBOX_PAYMENT_HEADER_READ:
     "Read req.payment, which has the payer and the amount, or set keepPaymentHeader for the route if the signed payment itself is needed",
+  FAREBOX_SIGNED_HOST_UNKNOWN: "Set publicUrl or allowedHosts, or the extension's origin",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

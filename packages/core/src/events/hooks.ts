@@ -248,15 +248,15 @@ const NAMES = Object.keys({
   onCancel: true,
 } satisfies Record<keyof PaymentHooks, true>);
 
-/** Checks a seller's hooks. Later changes to the object do not count. */
-export function parseHooks(hooks: unknown, issues: Issues): PaymentHooks {
-  if (hooks === undefined || !issues.checkKeys("options.hooks", hooks, NAMES)) return Object.freeze({});
+/** Checks the hooks of a seller or an extension. Later changes to the object do not count. */
+export function parseHooks(hooks: unknown, issues: Issues, path: string = "options.hooks"): PaymentHooks {
+  if (hooks === undefined || !issues.checkKeys(path, hooks, NAMES)) return Object.freeze({});
   const parsed: Record<string, unknown> = {};
   // By name: the hooks of a class are not own properties, and a hook that is overlooked lets everybody in.
   for (const name of NAMES) {
     const hook = hooks[name];
     if (typeof hook === "function") parsed[name] = hook.bind(hooks);
-    else if (hook !== undefined) issues.add(issuePath("options.hooks", name), "a function", hook);
+    else if (hook !== undefined) issues.add(issuePath(path, name), "a function", hook);
   }
   return Object.freeze(parsed) as PaymentHooks;
 }

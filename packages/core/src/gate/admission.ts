@@ -7,7 +7,7 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { Hooks, WrittenBody } from "../events/hooks.js";
+import type { WrittenBody } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
@@ -153,7 +153,6 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly deliveries: Deliveries;
   readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
-  readonly hooks: Pick<Hooks, "asks" | "ask" | "tell">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -403,8 +402,8 @@ class VerifiedAdmission implements HeldAdmission {
   /** Rejects if the store fails before the facilitator was told. */
   async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
     const paid = this.#paid;
-    const { settler, hooks, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
-    const { route, claim, client, payer, occasion } = paid;
+    const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
+    const { route, hooks, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
       await this.#giveUp("not_chargeable");
       return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
@@ -500,10 +499,10 @@ class VerifiedAdmission implements HeldAdmission {
   #tellCancelled(reason: CancelReason): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    const { events, hooks, now } = this.#deps;
+    const { events, now } = this.#deps;
     const facts = () => factsOf(this.#paid);
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
-    hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
+    this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
 }
 

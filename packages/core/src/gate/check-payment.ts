@@ -5,7 +5,6 @@
  */
 import { createHash } from "node:crypto";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
-import { SellersRequest } from "../events/priced-request.js";
 import type { InputProblem } from "../extension.js";
 import type { IdentifierMode, InputValidator } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
@@ -13,6 +12,7 @@ import type { PricedRoute } from "../pricing/priced-route.js";
 import type { PaymentPayload } from "../protocol/documents.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
+import { SellersRequest } from "../route/priced-request.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
 import type { SignatureFinding } from "../scheme/scheme.js";
 import { type CheckedPayment, type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS } from "./paid-request.js";

@@ -24,9 +24,8 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Denied, Hooks, VerifyFailure, WrittenBody } from "../events/hooks.js";
+import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
-import { decodePaymentOf, hasPayment, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
@@ -41,6 +40,7 @@ import {
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, ExtensionResponses, VerifyResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";
@@ -53,10 +53,18 @@ import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { InFlight } from "./in-flight.js";
 import type { OwnBodies } from "./own-bodies.js";
-import { type MatchedRequest, type PaidRequest, sourceOf, toPaidRequest, toQuotedRequest } from "./paid-request.js";
+import {
+  type MatchedRequest,
+  type PaidRequest,
+  sourceOf,
+  toOccasion,
+  toPaidRequest,
+  toQuotedRequest,
+} from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
 import {
+  type AwaitedResponse,
   abandonedTooOften,
   challenge,
   challengePage,
@@ -86,7 +94,6 @@ export interface GateDeps {
   /** How long a duplicate waits for the first request. */
   readonly copyWaitMs: number;
   readonly signatures: SignatureChecks;
-  readonly hooks: Pick<Hooks, "asksAboutRequests" | "askAboutRequest" | "asks" | "ask" | "tell">;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly store: PaymentStore;
   readonly openStore: Pick<OpenStore, "open">;
@@ -145,7 +152,7 @@ export class Gate {
     if (route.isFree) return PASS;
     try {
       const matched = this.#match(route, request, locate);
-      const mustWait = this.#deps.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
+      const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
       return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
@@ -178,7 +185,8 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { hooks, facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { hooks } = matched.route;
     const { request } = matched;
 
     // 1. The seller's onRequest hook may let the request through, or deny it.
@@ -260,8 +268,8 @@ export class Gate {
 
   /** Steps 8 and 9. In every case, duplicates that wait are told, and the claim is released if nothing began. */
   async #serve(paid: PaidRequest, claimedMs: number): Promise<Decision> {
-    const { hooks, inFlight, leases, events } = this.#deps;
-    const { claim, client } = paid;
+    const { inFlight, leases, events } = this.#deps;
+    const { claim, client, hooks } = paid;
 
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
@@ -286,7 +294,8 @@ export class Gate {
 
   /** `settle: "after"`: the payment is verified, the handler runs, and the money moves afterwards. */
   async #verifyThenRun(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
-    const { hooks, runs, admissions } = this.#deps;
+    const { runs, admissions } = this.#deps;
+    const { hooks } = paid;
     // A payment that may be forged does not count as its payer's before it is verified.
     const asked = runs.ask(paid);
     if (paid.isSigned || isVerified) asked?.start();
@@ -296,7 +305,7 @@ export class Gate {
       const verified = isVerified ? BY_SELLER : await this.#verify(paid);
       if (verified.kind === "respond") return verified;
       const verdict = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(paid)) : undefined;
-      if (verdict?.kind === "denied") return await this.#release(paid, await denied(verdict, paid));
+      if (verdict?.kind === "denied") return await this.#release(paid, denied(verdict, paid));
       own = verdict?.body;
       decision = await this.#runVerified(paid, verified, asked);
     } finally {
@@ -354,8 +363,8 @@ export class Gate {
 
   /** Asks a facilitator whether the payment would settle. If not, the claim is released. */
   async #verify(paid: PaidRequest): Promise<Verified | Responded> {
-    const { facilitator, listings, hooks, events, logger, now } = this.#deps;
-    const { isSigned, isForged, claim } = paid;
+    const { facilitator, listings, events, logger, now } = this.#deps;
+    const { isSigned, isForged, claim, hooks } = paid;
     const startedMs = now();
     const timed = () => ({ ...factsOf(paid), durationMs: now() - startedMs });
     let response: VerifyResponse;
@@ -395,13 +404,13 @@ export class Gate {
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
   async #settleThenRun(paid: PaidRequest): Promise<Decision> {
-    const { hooks, store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
-    const { claim, client, route, occasion } = paid;
+    const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
+    const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
     const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
     if (denial !== undefined) {
       const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
-      return this.#release(paid, await denied(denial, { route, occasion, receipt }));
+      return this.#release(paid, denied(denial, { route, occasion, receipt }));
     }
     const settled = await settler.settle(paid, {
       from: "claimed",
@@ -460,15 +469,21 @@ export class Gate {
 
   /** Asks for payment: a person with a browser gets a page. */
   #challenge(matched: MatchedRequest): Decision | Promise<Decision> {
-    const { route, request, url, locate } = matched;
+    const { route, request } = matched;
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
-    const occasion = { url, method: request.method, error, locate };
+    const occasion = toOccasion(matched, error);
     const isPerson = wantsPage(request.accept, request.userAgent);
     // A page of the seller's is made from the challenge.
     const isUsualPage = isPerson && route.bodies.page === undefined;
     const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
-    return this.#challenged(matched, response, isPerson ? occasion : undefined);
+    const ofPerson = isPerson ? occasion : undefined;
+    if (response instanceof Promise) {
+      return response
+        .then((awaited) => this.#challenged(matched, awaited, ofPerson))
+        .catch((error) => this.#failed(error, route.key, request));
+    }
+    return this.#challenged(matched, response, ofPerson);
   }
 
   /** @param ofPerson - Of a request that gets a page. */
@@ -486,12 +501,13 @@ export class Gate {
   }
 
   /** Says what is wrong with the payment, and asks for another one. */
-  #refuse({ route, request, url, locate }: MatchedRequest, refused: RefusedPayment): Decision {
+  async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
     const { status, error, reason, field } = refused;
+    const { route } = matched;
     const { events } = this.#deps;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-    return respond(challenge(route, { url, method: request.method, error, locate }, { status }));
+    return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
 
   /** An expired payment cannot pay any more, but its record may say what happened to it. */
@@ -501,7 +517,7 @@ export class Gate {
       const record = await store.find(paid.claim.identity);
       if (record === undefined) {
         events.emit("mismatched", () => ({ route: paid.routeKey, reason }));
-        return respond(refusal(paid.route, paid.occasion, reason));
+        return respond(await refusal(paid.route, paid.occasion, reason));
       }
       const decision = await replay.decide(paid, record, untilMs);
       if (decision !== undefined) return decision;
@@ -524,10 +540,10 @@ export class Gate {
   }
 
   /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-  async #release({ claim }: PaidRequest, response: GateResponse): Promise<Responded> {
+  async #release({ claim }: PaidRequest, response: AwaitedResponse): Promise<Responded> {
     void this.#deps.leases.drop(claim);
     await this.#deps.store.release(claim.identity, claim.owner);
-    return respond(response);
+    return respond(response instanceof Promise ? await response : response);
   }
 
   /** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */
@@ -569,8 +585,8 @@ function failureOf(reason: string, message: unknown): VerifyFailure {
 }
 
 /** Where a request was denied before it was priced, or before its payment was read. */
-function toDenial({ route, request, url, locate }: MatchedRequest) {
-  return { route, occasion: { url, method: request.method, locate } };
+function toDenial(matched: MatchedRequest) {
+  return { route: matched.route, occasion: toOccasion(matched, "") };
 }
 
 /** A function of the seller's that prices a request failed. */

@@ -9,21 +9,18 @@
  */
 import { type SellersBody, writeBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
-import { SellersRequest } from "../events/priced-request.js";
 import type { SettlementFailure, StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
+import { SellersRequest } from "../route/priced-request.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
-import { challengePage, type GateResponse, withBody } from "./responses.js";
+import { type AwaitedResponse, challengePage, type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */
 export interface OwnBodiesDeps {
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
-
-/** A response that may have to be waited for. */
-type AwaitedResponse = GateResponse | Promise<GateResponse>;
 
 /** Which body is the seller's. */
 type What = "unpaidBody" | "settlementFailedBody" | "page";

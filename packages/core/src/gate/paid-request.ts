@@ -6,15 +6,18 @@
  */
 import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
+import type { Hooks } from "../events/hooks.js";
+import type { CompiledDeclaration } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
-import type { Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
+import type { ExtensionDeclaration, Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
+import { SellersRequest } from "../route/priced-request.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
@@ -60,6 +63,7 @@ export interface PaidRequest extends PendingPayment {
   readonly matched: MatchedRequest;
   readonly payload: PaymentPayload;
   readonly route: PricedRoute;
+  readonly hooks: Hooks;
   readonly offer: Offer;
   readonly place: Place;
   /** For challenges. */
@@ -83,7 +87,8 @@ export function toPaidRequest(
 ): PaidRequest {
   const { route, request, url, locate, arrival } = matched;
   const place = locate();
-  const occasion = { url, method: request.method, locate: () => place };
+  const seen = route.asked && new SellersRequest(matched, payment);
+  const occasion = { url, method: request.method, locate: () => place, request: seen };
   const { description, mimeType, service, key } = route;
   const resource = { url, description, mimeType, ...service };
   const claim: ClaimRequest = {
@@ -96,6 +101,8 @@ export function toPaidRequest(
   return {
     matched,
     payload: payment,
+    asked: route.asked,
+    hooks: route.hooks,
     route,
     routeKey: key,
     listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
@@ -110,7 +117,11 @@ export function toPaidRequest(
     arrival,
     retryToken: request.retryToken,
     claim,
-    facilitatorRequest: toFacilitatorRequest(payment, offer, { resource, extensions: route.declareAt(occasion) }),
+    facilitatorRequest: toFacilitatorRequest(payment, offer, {
+      resource,
+      extensions: route.declareAt(occasion),
+      compiled: route.declarations.compiled,
+    }),
   };
 }
 
@@ -187,6 +198,12 @@ export function toQuotedRequest({ route, request }: MatchedRequest): readonly st
   return [route.key, route.url ?? "", method, mountPath, path, fullPathOf(request), search];
 }
 
+/** What a challenge says about a request. */
+export function toOccasion(matched: MatchedRequest, error: string): ChallengeOccasion {
+  const { route, request, url, locate } = matched;
+  return { url, method: request.method, error, locate, request: route.asked && new SellersRequest(matched) };
+}
+
 /** What a client adds to this extension does not count: it would end up in a public catalog. */
 const SELLERS_OWN = "bazaar";
 
@@ -199,7 +216,11 @@ const SELLERS_OWN = "bazaar";
 export function toFacilitatorRequest(
   payment: PaymentPayload,
   offer: Offer,
-  declared: { readonly resource: ResourceInfo; readonly extensions: Extensions | undefined },
+  declared: {
+    readonly resource: ResourceInfo;
+    readonly extensions: Extensions | undefined;
+    readonly compiled?: ReadonlyMap<string, CompiledDeclaration>;
+  },
 ): FacilitatorRequest {
   const { scheme, requirements } = offer;
   const theirs = payment.extensions;
@@ -208,7 +229,7 @@ export function toFacilitatorRequest(
   );
   const ours =
     ofScheme.length === 0 ? declared.extensions : { ...Object.fromEntries(ofScheme), ...declared.extensions };
-  const extensions = mergeExtensions(ours, theirs);
+  const extensions = mergeExtensions(ours, theirs, declared.compiled);
   return {
     x402Version: 2,
     paymentPayload: {
@@ -222,7 +243,26 @@ export function toFacilitatorRequest(
   };
 }
 
-function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["extensions"]): JsonObject | undefined {
+/** Lists in `info` to which a client may add items of its own. */
+const ADDITIVE: Readonly<Record<string, readonly string[]>> = { "builder-code": ["s"] };
+
+/** A client has few items to add. */
+const MAX_ADDED = 16;
+
+/** The client's items, and all of ours; `undefined`: one of them has no list. */
+function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: string): readonly unknown[] | undefined {
+  const theirs = isJsonObject(echoed["info"]) ? echoed["info"][name] : undefined;
+  const ours = info[name];
+  if (!Array.isArray(theirs) || !Array.isArray(ours)) return undefined;
+  const added = theirs.filter((item) => typeof item === "string" && !ours.includes(item));
+  return [...added.slice(0, MAX_ADDED), ...ours];
+}
+
+function mergeExtensions(
+  ours: Extensions | undefined,
+  theirs: PaymentPayload["extensions"],
+  compiled: ReadonlyMap<string, CompiledDeclaration> | undefined,
+): JsonObject | undefined {
   // The payment's identifier stays between the client and us. It is the key to the response.
   const shared = Object.entries(ours ?? {}).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
   if (shared.length === 0) return undefined;
@@ -231,8 +271,14 @@ function mergeExtensions(ours: Extensions | undefined, theirs: PaymentPayload["e
       const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
       if (!isJsonObject(echoed) || !isJsonObject(echoed["info"])) return [identifier, declaration];
       // A key named `__proto__` does no harm here, but may where the object is copied field by field.
-      const added = Object.fromEntries(Object.entries(echoed["info"]).filter(([name]) => name !== "__proto__"));
-      return [identifier, { ...declaration, info: { ...added, ...declaration.info } }];
+      const added = Object.entries(echoed["info"]).filter(([name]) => name !== "__proto__");
+      const { dynamicFields = [] } = compiled?.get(identifier) ?? {};
+      // We said something else in each challenge, and have not kept it.
+      const echo = added.filter(([name]) => dynamicFields.includes(name));
+      const lists = (ADDITIVE[identifier] ?? []).map((name) => [name, joinLists(echoed, declaration, name)] as const);
+      const joined = Object.fromEntries([...echo, ...lists.filter(([, list]) => list !== undefined)]);
+      const info = { ...Object.fromEntries(added), ...declaration.info, ...joined };
+      return [identifier, { ...declaration, info }];
     }),
   );
 }

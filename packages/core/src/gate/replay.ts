@@ -306,9 +306,9 @@ export class Replay {
     return { kind: "respond", response: inProgress(this.#proofFor(duplicate)) };
   }
 
-  #alreadyUsed(paid: PaidRequest): Decision {
+  async #alreadyUsed(paid: PaidRequest): Promise<Decision> {
     this.tell(paid, "refused");
-    return { kind: "respond", response: refusal(paid.route, paid.occasion, "payment_already_used") };
+    return { kind: "respond", response: await refusal(paid.route, paid.occasion, "payment_already_used") };
   }
 }
 

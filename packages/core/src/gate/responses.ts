@@ -10,6 +10,7 @@
 import type { Denied } from "../events/hooks.js";
 import type { InputProblem } from "../extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
+import type { AvailableRoute } from "../pricing/available-offers.js";
 import type { ChallengeOccasion, WrittenChallenge } from "../pricing/challenge.js";
 import { PAYWALL_POLICY, writePaywall } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -39,6 +40,9 @@ export type Headers = readonly (readonly [name: string, value: string])[];
 
 type Payable = Pick<PricedRoute, "available">;
 
+/** A response that may have to wait, because extensions of the route have a say in it. Never rejects. */
+export type AwaitedResponse = GateResponse | Promise<GateResponse>;
+
 /** How soon a client may try again when the facilitator does not say. */
 export const RETRY_AFTER_SECONDS = 5;
 
@@ -56,19 +60,19 @@ export function challenge(
   { available }: Payable,
   occasion: ChallengeOccasion,
   { status, receipt }: { readonly status: 400 | 402 | 412; readonly receipt?: SettlementResponse | undefined },
-): GateResponse {
+): AwaitedResponse {
   const route = available();
   if (route === undefined) return unavailable(receipt);
-  const { body, header } = route.challenge(occasion);
-  return json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]);
+  return withChallenge(route, occasion, ({ body, header }) =>
+    json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]),
+  );
 }
 
 /** Asks a person with a browser to pay: 402 with the same header, and a page. */
-export function challengePage({ available }: Payable, occasion: ChallengeOccasion): GateResponse {
+export function challengePage({ available }: Payable, occasion: ChallengeOccasion): AwaitedResponse {
   const route = available();
   if (route === undefined) return unavailable();
-  const written: WrittenChallenge = route.challenge(occasion);
-  return {
+  return withChallenge(route, occasion, (written) => ({
     status: 402,
     headers: [
       ["Content-Type", "text/html; charset=utf-8"],
@@ -78,7 +82,18 @@ export function challengePage({ available }: Payable, occasion: ChallengeOccasio
       [PAYMENT_REQUIRED, written.header],
     ],
     body: writePaywall(route, occasion.url, written),
-  };
+  }));
+}
+
+/** Writes a challenge. It waits only for extensions that have a say in it. */
+function withChallenge(
+  { challenge, askingChallenge }: AvailableRoute,
+  occasion: ChallengeOccasion,
+  respond: (written: WrittenChallenge) => GateResponse,
+): AwaitedResponse {
+  const { request } = occasion;
+  if (askingChallenge === undefined || request === undefined) return respond(challenge(occasion));
+  return askingChallenge(occasion, request).then(respond);
 }
 
 /** The same response with another body. */
@@ -98,7 +113,7 @@ export function refusal(
   occasion: Omit<ChallengeOccasion, "error">,
   error: string,
   receipt?: SettlementResponse,
-): GateResponse {
+): AwaitedResponse {
   const status = error === ALLOWANCE_REQUIRED ? 412 : 402;
   return challenge(route, { ...occasion, error }, { status, receipt });
 }
@@ -353,7 +368,7 @@ export function notSettled(
   occasion: Omit<ChallengeOccasion, "error">,
   settled: Exclude<Settled, { kind: "settled" }>,
   proof: Headers,
-): GateResponse {
+): AwaitedResponse {
   switch (settled.kind) {
     case "lost":
     case "overtaken":

@@ -9,12 +9,21 @@ import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { Extensions } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
-import { type ChallengePart, type ChallengeSubject, type ChallengeWriter, compileChallenge } from "./challenge.js";
+import {
+  type AskingWriter,
+  type ChallengePart,
+  type ChallengeSubject,
+  type ChallengeWriter,
+  compileAskingChallenge,
+  compileChallenge,
+} from "./challenge.js";
 import type { DeclareAt } from "./declarations.js";
 
 /** A route with the offers that are available, and its challenge. */
 export interface AvailableRoute extends ChallengeSubject {
   readonly challenge: ChallengeWriter;
+  /** The same, with what extensions say about this one. `undefined`: they have no say in it. */
+  readonly askingChallenge: AskingWriter | undefined;
 }
 
 /** A route with all its offers, whether or not a facilitator supports them. */
@@ -85,7 +94,13 @@ function compile(
   const declareAt = Object.keys(ofSchemes).length === 0 ? route.declareAt : declareBeside(ofSchemes, route.declareAt);
   if (offers.length === 0 && route.isGrantOnly !== true) return undefined;
   const subject = { ...route, offers, declareAt };
-  return { ...subject, challenge: compileChallenge(subject, route.onLeftOut) };
+  const { asked, onLeftOut } = route;
+  return {
+    ...subject,
+    challenge: compileChallenge(subject, onLeftOut),
+    askingChallenge:
+      asked?.asksAboutChallenges === true ? compileAskingChallenge(subject, asked, onLeftOut) : undefined,
+  };
 }
 
 /** Adds extensions to what the seller declares, which wins. The same declarations return the same object. */

@@ -5,11 +5,13 @@
  * @module
  */
 
+import type { PricedRequest } from "../events/hooks.js";
 import type { DeclarationOccasion, Outline } from "../extension.js";
 import type { AdvertisedRequirements, Extensions, PaymentRequired, ResourceInfo } from "../protocol/documents.js";
 import { encodeBase64 } from "../protocol/headers.js";
 import type { Offer } from "../scheme/offer.js";
 import type { DeclareAt } from "./declarations.js";
+import type { RouteExtensions } from "./route-extensions.js";
 
 /** Name, tags and icon of a service, for catalogs. Each is optional. */
 export type ServiceInfo = Pick<ResourceInfo, "serviceName" | "tags" | "iconUrl">;
@@ -21,6 +23,8 @@ export interface ChallengeSubject {
   readonly mimeType: string;
   readonly service: ServiceInfo;
   readonly declareAt: DeclareAt;
+  /** The extensions that have a say in each challenge, if there are any. */
+  readonly asked?: RouteExtensions | undefined;
   /** Keys of the declarations that are for catalogs, not for a payment. */
   readonly forCatalogs: readonly string[];
   /** The input and output of the route, in the form of older clients. */
@@ -33,6 +37,8 @@ export interface ChallengeOccasion extends DeclarationOccasion {
   readonly url: string;
   /** Why the client has to pay, or has to pay again. */
   readonly error: string;
+  /** For the extensions that have a say in the challenge. `undefined`: there are none, or there is no request. */
+  readonly request?: PricedRequest | undefined;
 }
 
 /** A challenge, ready to send. */
@@ -56,8 +62,11 @@ export type ChallengePart =
   | "maxAmountRequired"
   | `extensions.${string}`;
 
-/** Writes the challenge of one route. */
+/** Writes the challenge of one route, by itself. */
 export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
+
+/** Writes the challenge of one route, and asks its extensions about it. Never rejects. */
+export type AskingWriter = (occasion: ChallengeOccasion, request: PricedRequest) => Promise<WrittenChallenge>;
 
 /**
  * Proxies commonly accept 4 to 8 KiB for all headers of a response. The client sends most of a challenge back with its
@@ -107,21 +116,51 @@ export function compileChallenge(
   };
 }
 
+/**
+ * Prepares the challenge of a route whose extensions have a say in it. Each is written anew.
+ *
+ * @param onLeftOut - As of {@link compileChallenge}.
+ */
+export function compileAskingChallenge(
+  subject: ChallengeSubject,
+  asked: RouteExtensions,
+  onLeftOut: (parts: readonly ChallengePart[]) => void = () => {},
+): AskingWriter {
+  const { description, mimeType, service } = subject;
+  const offers = Object.freeze(subject.offers.map(({ requirements }) => requirements));
+  return async (occasion, request) => {
+    const { url, method, error } = occasion;
+    const resource = { url, description, mimeType, ...service };
+    const about = { request, resource, offers, error };
+    const plain = subject.declareAt(occasion);
+    // Made of the plain declarations, which an extension knows how to outline.
+    const outputSchema = outputSchemaOf(subject, { url, method, error, extensions: plain });
+    const extensions = await asked.declare(plain, about);
+    const written = writeChallenge(subject, { url, method, error, extensions }, outputSchema);
+    onLeftOut(written.leftOut);
+    asked.checkSize(written.header.length);
+    return written;
+  };
+}
+
 /** A client writes the URL, so it could fill the memory with challenges that are longer. */
 const MAX_KEPT = 4 * HEADER_BUDGET;
 
 /** One request and its declarations. */
-type Moment = Omit<ChallengeOccasion, "locate"> & { readonly extensions: Extensions | undefined };
+type Moment = Pick<ChallengeOccasion, "url" | "method" | "error"> & { readonly extensions: Extensions | undefined };
 
 function isSame(a: Moment, b: Moment): boolean {
   return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
 }
 
 /** Writes the challenge, and for the header the longest one that fits the budget. */
-function writeChallenge(subject: ChallengeSubject, moment: Moment): WrittenChallenge {
+function writeChallenge(
+  subject: ChallengeSubject,
+  moment: Moment,
+  outputSchema: Outline = outputSchemaOf(subject, moment),
+): WrittenChallenge {
   const { description, mimeType, service, offers } = subject;
   const { url, error, extensions } = moment;
-  const outputSchema = outputSchemaOf(subject, moment);
   const resource = { url, description, mimeType, ...service };
   const documentOf = (leftOut: readonly ChallengePart[]): PaymentRequired => ({
     x402Version: 2,

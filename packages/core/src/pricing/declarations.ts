@@ -3,6 +3,8 @@
  *
  * @module
  */
+import type { ExtensionHooks } from "../events/combined-hooks.js";
+import { parseHooks } from "../events/hooks.js";
 import type {
   CompiledDeclaration,
   DeclarationOccasion,
@@ -22,6 +24,8 @@ export interface Declarations {
   /** Declarations that are the same for every request, by identifier. */
   readonly constant: Extensions | undefined;
   readonly compiled: ReadonlyMap<string, CompiledDeclaration>;
+  /** The hooks of extensions that have any, in the order of the declarations. */
+  readonly hooks: readonly ExtensionHooks[];
 }
 
 /** Returns a route's declarations for one request. If the request changes nothing, it returns the same object again. */
@@ -33,23 +37,28 @@ export interface DeclarationsInput {
   readonly route: RouteFacts;
   readonly extensions: readonly Extension[];
   readonly publicUrl: string | undefined;
+  /** As in `DeclarationContext`. */
+  readonly ownHosts: readonly string[];
+  /** As in `DeclarationContext`. */
+  readonly isAuthOnly: boolean;
   readonly issues: Issues;
 }
 
 /** Checks and compiles a route's `extensions`. */
 export function parseDeclarations(given: unknown, input: DeclarationsInput): Declarations {
-  const { path, extensions, issues } = input;
-  if (given === undefined) return { constant: undefined, compiled: new Map() };
+  const { path, extensions, ownHosts, isAuthOnly, issues } = input;
+  if (given === undefined) return NONE;
   const copy = copyJsonObject(given);
   if (copy === undefined) {
     issues.add(path, "declarations by extension identifier, of JSON values", given);
-    return { constant: undefined, compiled: new Map() };
+    return NONE;
   }
   const publicPath = publicPathOf(input.publicUrl);
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
+  const hooks: ExtensionHooks[] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: issuePath(path, identifier), route: input.route, publicPath, issues };
+    const context = { path: issuePath(path, identifier), route: input.route, publicPath, ownHosts, isAuthOnly, issues };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);
@@ -57,10 +66,29 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
       continue;
     }
     const result = extension.compile(declaration, context);
-    if (result !== undefined) compiled.set(identifier, result);
+    if (result === undefined || !isCallable(result, context.path, issues)) continue;
+    compiled.set(identifier, result);
+    const own = parseHooks(result.hooks, issues, issuePath(context.path, "hooks"));
+    if (Object.keys(own).length > 0) hooks.push({ key: identifier, hooks: own });
   }
-  return { constant: constant.length === 0 ? undefined : Object.fromEntries(constant), compiled };
+  return { constant: constant.length === 0 ? undefined : Object.fromEntries(constant), compiled, hooks };
 }
+
+/** Whether the parts that are asked while a request waits can be asked. An extension may be written without types. */
+function isCallable(compiled: CompiledDeclaration, path: string, issues: Issues): boolean {
+  const before = issues.found.length;
+  for (const name of ["challenge", "receipt"] as const) {
+    const part: unknown = compiled[name];
+    if (part !== undefined && typeof part !== "function") issues.add(issuePath(path, name), "a function", part);
+  }
+  const fields: unknown = compiled.dynamicFields ?? [];
+  if (!Array.isArray(fields) || !fields.every((field) => typeof field === "string")) {
+    issues.add(issuePath(path, "dynamicFields"), "names of fields", fields);
+  }
+  return issues.found.length === before;
+}
+
+const NONE: Declarations = Object.freeze({ constant: undefined, compiled: new Map(), hooks: [] });
 
 function isComplete(declaration: unknown): declaration is ExtensionDeclaration {
   return isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);

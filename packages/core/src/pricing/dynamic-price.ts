@@ -6,13 +6,13 @@
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
-import { writeRequest } from "../events/priced-request.js";
 import type { PriceRequest } from "../options.js";
 import { type AssetPrice, parseAtomic } from "../price/price.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
+import { writeRequest } from "../route/priced-request.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import type { OfferTerms } from "../scheme/scheme.js";
 import {

@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { ExtensionHooks } from "../events/combined-hooks.js";
 import { type Finding, type Findings, paymentHeaderReadFinding } from "../events/findings.js";
+import type { Hooks } from "../events/hooks.js";
 import type { Logger } from "../events/logger.js";
 import type { DeclarationNotice } from "../extension.js";
 import type {
@@ -23,6 +25,7 @@ import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./chall
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import { type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
 import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
+import { createRouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
 export const CHARGE = "payments.charge";
@@ -107,6 +110,8 @@ export interface PricedRoute
   readonly offers: readonly Offer[];
   /** Payment options that are priced for each request. */
   readonly dynamic: readonly DynamicTerms[];
+  /** The seller's, and those of its extensions. */
+  readonly hooks: Hooks;
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
   /** Equal for routes with the same offers. A price by request is like no other. */
@@ -122,6 +127,8 @@ export interface PricingDeps {
   readonly facilitators: Supporters;
   readonly findings: Pick<Findings, "add" | "tell">;
   readonly quotes: Quotes;
+  /** The hooks of a route: the seller's, and those of its extensions. */
+  readonly hooksFor: (route: string, ofExtensions: readonly ExtensionHooks[]) => Hooks;
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
@@ -147,13 +154,21 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, logger, timer }: PricingDeps,
+  { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
-  const offered = { ...subject, isGrantOnly: terms.isGrantOnly, onLeftOut: createShorteningLog(terms.key, logger) };
+  const asked = createRouteExtensions(terms.key, terms.declarations.compiled, { logger, timer });
+  const offered = {
+    ...subject,
+    asked,
+    isGrantOnly: terms.isGrantOnly,
+    onLeftOut: createShorteningLog(terms.key, logger),
+  };
   const dynamic = options.flatMap((option) => (option.kind === "dynamic" ? [option.terms] : []));
   const fixed: PricedRoute = Object.freeze({
     ...terms,
     ...subject,
+    asked,
+    hooks: hooksFor(terms.key, terms.declarations.hooks),
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
     priceId: priceIdOf(subject, dynamic, terms.isGrantOnly),

@@ -4,7 +4,7 @@
  *
  * @module
  */
-export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, sameNetwork } from "./caip2.js";
+export { canonicalNetwork, isNetwork, type Network, type NetworkPattern, networkByName, sameNetwork } from "./caip2.js";
 export {
   type DecodedPayment,
   decodeExtensionResponses,
@@ -20,6 +20,7 @@ export {
   PAYMENT_SIGNATURE,
 } from "./headers.js";
 export { isJsonObject, type JsonObject, type ParsedJson, parseJson } from "./json.js";
+export { declarePaymentIdentifier, PAYMENT_IDENTIFIER } from "./payment-identifier.js";
 export {
   type AddedReason,
   type AvmReason,

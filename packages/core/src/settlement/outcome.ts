@@ -9,14 +9,14 @@
  */
 import { FacilitatorError } from "../errors.js";
 import type { PaymentFacts } from "../events/events.js";
-import type { PaymentContext } from "../events/hooks.js";
+import type { Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
-import { freeze, type SeenRequest, SellersRequest } from "../events/priced-request.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, PaymentPayload, SettlementResponse } from "../protocol/documents.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
+import { freeze, type SeenRequest, SellersRequest } from "../route/priced-request.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 import { type ConfirmationsDeps, isConfirmed } from "./confirmations.js";
@@ -34,6 +34,17 @@ export interface PendingPayment {
   /** The request that waits for it, and the payment as its client sent it. Default: no request waits. */
   readonly matched?: SeenRequest | undefined;
   readonly payload?: PaymentPayload | undefined;
+  /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
+  readonly asked?: ReceiptExtensions | undefined;
+  /** The hooks of its route. Default: the seller's, as its route is not known. */
+  readonly hooks?: Pick<Hooks, "tell" | "hearsOfSettled" | "settled"> | undefined;
+}
+
+/** The extensions of a route, as far as its payments go. */
+export interface ReceiptExtensions {
+  readonly asksAboutReceipts: boolean;
+  /** Adds what they say. Takes at most a few seconds, and never rejects. */
+  addToReceipt(receipt: SettlementResponse, context: () => SettledContext): Promise<SettlementResponse>;
 }
 
 /** The same payment with the amount that the handler set. */
@@ -64,8 +75,9 @@ export function contextOf(pending: PendingPayment): PaymentContext {
 
 /** The payment without its request, which must not stay in memory. */
 export function withoutRequest(pending: PendingPayment): PendingPayment {
-  const { matched: _, payload: __, ...rest } = pending;
-  return rest;
+  // By name: the payment of a request has more, and some of that leads to the request.
+  const { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks } = pending;
+  return { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks };
 }
 
 /** How a settlement ended, as far as it is certain. */

@@ -39,6 +39,8 @@ export interface RecoveryDeps {
     end(claim: Pick<ClaimRequest, "identity" | "owner">): void;
   };
   readonly schemes: readonly Scheme[];
+  /** What a route of this process says about its payments; `undefined`: it is not known for certain. Default: none is known. */
+  readonly routeOf?: (key: string) => Pick<PendingPayment, "asked" | "hooks"> | undefined;
   readonly events: PaymentEvents;
   readonly logger: Logger;
   readonly now: () => number;
@@ -291,7 +293,7 @@ export class SettlementRecovery {
 
   /** Reads all that settling takes from a record; `undefined`: its scheme is gone, or it does not say enough. */
   #readRecord(record: PaymentRecord): PendingPayment | undefined {
-    const { schemes, now, logger } = this.#deps;
+    const { schemes, routeOf, now, logger } = this.#deps;
     const { identity, binding, owner, expiresAtMs, identifier, request: facilitatorRequest } = record;
     try {
       if (facilitatorRequest === undefined) throw new TypeError("no request");
@@ -303,7 +305,9 @@ export class SettlementRecovery {
       const reading = scheme?.readPayment(payload, accepted, Math.floor(now() / 1000));
       if (scheme !== undefined && reading !== undefined && reading.kind !== "refused") {
         const claim = { identity, binding, owner, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
-        return { claim, payer: reading.payer, scheme, routeKey: routeKeyOf(record), facilitatorRequest };
+        const routeKey = routeKeyOf(record);
+        const { asked, hooks } = routeOf?.(routeKey) ?? {};
+        return { claim, payer: reading.payer, scheme, routeKey, facilitatorRequest, asked, hooks };
       }
     } catch {
       // A record of a store can hold anything, and a seller's scheme may throw.

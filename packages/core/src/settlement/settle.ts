@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { PaymentEvents } from "../events/events.js";
-import type { HeldResponse, Hooks } from "../events/hooks.js";
+import type { HeldResponse, Hooks, SettledContext } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { joinValues } from "../route/request.js";
@@ -100,7 +100,7 @@ export class Settler {
 
   /** Settles a payment. Rejects only if the store fails before the facilitator was told. */
   async settle(payment: PendingPayment, start: SettlementStart): Promise<Settled> {
-    const { store, facilitator: pool, inFlight, listings, leases, hooks, now } = this.#deps;
+    const { store, facilitator: pool, inFlight, listings, leases, now } = this.#deps;
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
@@ -128,7 +128,7 @@ export class Settler {
 
     const startedMs = now();
     let extensionResponses: ExtensionResponses | undefined;
-    const outcome = await reachOutcome(
+    const reached = await reachOutcome(
       {
         payment,
         facilitator: start.facilitator,
@@ -139,7 +139,8 @@ export class Settler {
       },
       this.#deps,
     );
-    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
+    if (reached.kind === "settled") this.#deps.runs.settled(payment);
+    const outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
     const record = await this.#record(payment, outcome, start);
     if (record === "overtaken") return { kind: "overtaken" };
     if (record === "failed" && start.runsHandler && leases.areRenewed) {
@@ -148,8 +149,9 @@ export class Settler {
     }
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     // A payment whose outcome the store did not record is settled again, and the hook called then.
+    const { hooks = this.#deps.hooks } = payment;
     if (outcome.kind === "settled" && record === "done" && hooks.hearsOfSettled) {
-      const told = this.#tellSettled(payment, outcome, start);
+      const told = hooks.settled(() => settledContextOf(payment, outcome.receipt, start));
       if (start.waiting !== undefined) await told;
     }
     return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
@@ -193,29 +195,14 @@ export class Settler {
     return facilitator === undefined ? {} : { facilitator };
   }
 
-  /** Calls `onSettled`. Never rejects. */
-  #tellSettled(
-    payment: PendingPayment,
-    { receipt }: Extract<Outcome, { kind: "settled" }>,
-    { response, waiting }: SettlementStart,
-  ): Promise<void> {
-    const responded = waiting?.responded ?? response;
-    return this.#deps.hooks.settled(() =>
-      Object.freeze({
-        ...contextOf(payment),
-        receipt: copyOf(receipt),
-        response: responded && new SellersResponse(responded),
-      }),
-    );
-  }
-
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
   #tell(
     payment: PendingPayment,
     outcome: Outcome,
     { isNews, durationMs }: { readonly isNews: boolean; readonly durationMs: number },
   ): void {
-    const { events, hooks, onUnknown } = this.#deps;
+    const { events, onUnknown } = this.#deps;
+    const { hooks = this.#deps.hooks } = payment;
     const about = () => ({ ...factsOf(payment), durationMs });
     switch (outcome.kind) {
       case "settled": {
@@ -243,6 +230,33 @@ export class Settler {
         outcome satisfies never;
     }
   }
+}
+
+type SettledOutcome = Extract<Outcome, { kind: "settled" }>;
+
+/** Whether extensions have a say in the receipt. */
+function isNoted({ asked }: PendingPayment, outcome: Outcome): outcome is SettledOutcome {
+  return outcome.kind === "settled" && asked?.asksAboutReceipts === true;
+}
+
+/** Adds what extensions say to the receipt. The record has yet to be written, and the lease is still held. */
+async function noteOn(payment: PendingPayment, outcome: SettledOutcome, start: SettlementStart): Promise<Outcome> {
+  const { receipt } = outcome;
+  const noted = await payment.asked?.addToReceipt(receipt, () => settledContextOf(payment, receipt, start));
+  return noted === undefined ? outcome : { ...outcome, receipt: noted };
+}
+
+function settledContextOf(
+  payment: PendingPayment,
+  receipt: SettlementResponse,
+  { response, waiting }: SettlementStart,
+): SettledContext {
+  const responded = waiting?.responded ?? response;
+  return Object.freeze({
+    ...contextOf(payment),
+    receipt: copyOf(receipt),
+    response: responded && new SellersResponse(responded),
+  });
 }
 
 /**

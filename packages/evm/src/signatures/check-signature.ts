@@ -42,6 +42,14 @@ export function checkSigned(signed: Signed | undefined): SignatureFinding {
   return recoverAddress(hashTypedData(message), signature) === lowerCase(signer) ? SIGNED : OTHER_KEY;
 }
 
+/** Whether the key of an address signed a text as wallets do (EIP-191). Never throws. */
+export function isMessageSignedBy(message: string, address: Hex, signature: Hex): boolean {
+  const bytes = Buffer.from(message, "utf8");
+  const prefix = Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`, "latin1");
+  if (signature.length !== KEY_SIGNATURE_LENGTH) return false;
+  return recoverAddress(keccak_256(Buffer.concat([prefix, bytes])), signature) === lowerCase(address);
+}
+
 /** The address of the key that made a signature, in lower case; `undefined`: no key made it. */
 function recoverAddress(digest: Uint8Array, signature: Hex): Hex | undefined {
   const bytes = Buffer.from(signature.slice(2), "hex");

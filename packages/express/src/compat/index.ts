@@ -17,6 +17,8 @@ export {
 } from "./codecs.js";
 export { ExpressAdapter } from "./context.js";
 export type { EngineOptions } from "./engine-options.js";
+// biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
+export * from "./extensions/index.js";
 export {
   FacilitatorCapabilityError,
   FacilitatorResponseError,
@@ -34,6 +36,7 @@ export {
   paymentMiddlewareFromHTTPServer,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
+export { avmPaywall, createPaywall, evmPaywall, svmPaywall } from "./paywall.js";
 export { matchesPattern as networkMatchesPattern } from "./registrations.js";
 export { x402ResourceServer } from "./resource-server.js";
 export { RouteConfigurationError } from "./routes.js";

@@ -9,6 +9,7 @@ import type { NextFunction, Request, Response } from "express";
 import { createPayments } from "../index.js";
 import { findDifferences } from "./differences.js";
 import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
+import { hostExtensions } from "./extensions/host.js";
 import { toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
@@ -107,10 +108,12 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
     ...toNativeHooks(server, { routeOf, warn }),
     ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
+  const registered = hostExtensions(server.registeredExtensions.values(), { routeOf, warn });
+  const extensions = [...(options.extensions ?? []), ...registered];
   const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
   // Handlers of the reference find it where clients have put it.
-  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, hooks });
+  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, extensions, hooks });
   const handler = payments.routes(table);
   tell([...findDifferences(plan), ...notices], logger);
   return handler as PaymentMiddleware;

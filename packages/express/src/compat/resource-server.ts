@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ConfigError } from "@farebox/core";
+import { ConfigError, type Extension } from "@farebox/core";
 import { SalesByHand } from "./by-hand.js";
 import type { EngineOptions } from "./engine-options.js";
 import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
@@ -68,8 +68,9 @@ export class x402ResourceServer {
     return this;
   }
 
-  registerExtension(extension: ResourceServerExtension): this {
-    this.registeredExtensions.set(extension.key, extension);
+  /** Registers an extension, in the reference's shape or in the engine's. A later one of the same key replaces it. */
+  registerExtension(extension: ResourceServerExtension | Extension): this {
+    this.registeredExtensions.set(extension.key, extension as ResourceServerExtension);
     return this;
   }
 

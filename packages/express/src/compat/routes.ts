@@ -15,6 +15,7 @@ import { encodePaymentResponseHeader } from "./codecs.js";
 import { toPriceContext, toRequestContext } from "./context.js";
 import { toNativePrice } from "./money.js";
 import type { Notice } from "./notices.js";
+import { isOwnPaywall } from "./paywall.js";
 import { findScheme, type RegisteredSchemes } from "./registrations.js";
 import { flowOf } from "./schemes.js";
 import type {
@@ -154,11 +155,12 @@ function translateBodies(
   { paywall, paywallConfig }: RoutesContext,
 ): Readonly<Record<string, unknown>> {
   const write =
-    paywall &&
+    paywall !== undefined &&
+    !isOwnPaywall(paywall) &&
     (({ challenge, url }: { readonly challenge: unknown; readonly url: string }) =>
       paywall.generateHtml(structuredClone(challenge) as PaymentRequired, { currentUrl: url, ...paywallConfig }));
   return {
-    page: customPaywallHtml || write,
+    page: customPaywallHtml || write || undefined,
     unpaidBody: unpaidResponseBody && ((request: PriceRequest) => unpaidResponseBody(toRequestContext(request))),
     settlementFailedBody:
       settlementFailedResponseBody &&

@@ -3,10 +3,11 @@
  *
  * @module
  */
+
+import type { PricedRequest } from "../events/hooks.js";
 import type { PaymentPayload } from "../protocol/documents.js";
 import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../protocol/headers.js";
-import { fullPathOf, type GateRequest } from "../route/request.js";
-import type { PricedRequest } from "./hooks.js";
+import { fullPathOf, type GateRequest } from "./request.js";
 
 /** A request that a route matched. */
 export interface SeenRequest {

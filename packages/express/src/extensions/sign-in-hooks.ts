@@ -1,0 +1,120 @@
+/**
+ * The extension `sign-in-with-x` as hooks for `onProtectedRequest` and `onAfterSettle` of `@farebox/express/compat`, and the constant of
+ * version 2.10 of `@x402/extensions`.
+ *
+ * @module
+ */
+import { createIssues } from "@farebox/core/issues";
+import { isJsonObject } from "@farebox/core/protocol";
+import { plainPathOf, readOrigin } from "./own-host.js";
+import {
+  admit,
+  type CreateSIWxOptions,
+  challengeFor,
+  checkStorage,
+  SIGN_IN_WITH_X,
+  type SIWxDeclaration,
+} from "./sign-in-with-x.js";
+
+/** Options of {@link createSIWxRequestHook}. */
+export interface CreateSIWxRequestHookOptions extends CreateSIWxOptions {
+  readonly origin: string;
+}
+
+/** Options of {@link createSIWxSettleHook}. */
+export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent">;
+
+/** The parts of a context that the request hook reads. */
+interface RequestContext {
+  readonly path: string;
+  readonly adapter: { getHeader(name: string): string | undefined };
+}
+
+/** The parts of a context that the settle hook reads. */
+interface SettleContext {
+  readonly result: { readonly success: boolean; readonly payer?: string | undefined };
+  readonly paymentPayload: { readonly resource?: { readonly url: string } | undefined };
+  readonly transportContext?: unknown;
+}
+
+/**
+ * Creates a hook for `onProtectedRequest`: a wallet that signs in gets what it has paid for.
+ *
+ * @throws ConfigError when the origin is missing or malformed: a client could sign in to another server, and use that here.
+ */
+export function createSIWxRequestHook(
+  options: CreateSIWxRequestHookOptions,
+): (
+  context: RequestContext,
+  routeConfig?: { readonly accepts?: unknown },
+) => Promise<{ grantAccess: true } | undefined> {
+  const issues = createIssues();
+  const origin = readOrigin("options.origin", options?.origin, issues);
+  if (origin === undefined && issues.found.length === 0) {
+    issues.addText("options.origin", "the origin of this server, such as https://api.example.com", "nothing");
+  }
+  checkStorage(options?.storage, issues);
+  issues.throwIfAny();
+  return async ({ adapter, path }, routeConfig) => {
+    const header = adapter.getHeader(SIGN_IN_WITH_X);
+    if (header === undefined || header === "") return undefined;
+    const accepts = routeConfig?.accepts;
+    const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
+    const own = { origin: new URL(origin as string), resource: path };
+    return (await admit(header, own, { ...options, isAuthOnly })) ? { grantAccess: true } : undefined;
+  };
+}
+
+/** Creates a hook for `onAfterSettle`: it records who has paid for which path. */
+export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (context: SettleContext) => Promise<void> {
+  const issues = createIssues();
+  checkStorage(options?.storage, issues);
+  issues.throwIfAny();
+  const { storage, onEvent } = options;
+  return async ({ result: { success, payer }, paymentPayload, transportContext }) => {
+    const resource = pathOf(transportContext) ?? plainPathOf(paymentPayload.resource?.url ?? "");
+    if (!success || payer === undefined || resource === undefined) return;
+    await storage.recordPayment(resource, payer);
+    onEvent?.({ type: "payment_recorded", resource, address: payer });
+  };
+}
+
+/** The path that was requested. The client writes the resource of its payment, and might write another. */
+function pathOf(transportContext: unknown): string | undefined {
+  const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
+  const path = isJsonObject(request) ? request["path"] : undefined;
+  return typeof path === "string" ? path : undefined;
+}
+
+/** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */
+export const siwxResourceServerExtension: {
+  readonly key: string;
+  readonly dynamicInfoFields: string[];
+  enrichPaymentRequiredResponse(declaration: unknown, context: ChallengeContext): Promise<SIWxDeclaration>;
+} = Object.freeze({
+  key: SIGN_IN_WITH_X,
+  dynamicInfoFields: ["nonce", "issuedAt", "expirationTime"],
+  async enrichPaymentRequiredResponse(declaration: unknown, { requirements, resourceInfo }: ChallengeContext) {
+    const { _options = {} } = (declaration ?? {}) as { _options?: Options };
+    const { statement, network, expirationSeconds, version = "1", resourceUri, domain } = _options;
+    const networks = network === undefined ? requirements.map((offer) => offer.network) : [network].flat();
+    const info = { version, ...(statement === undefined ? {} : { statement }) };
+    const chains = [...new Set(networks)];
+    const challenge = challengeFor(resourceUri ?? resourceInfo.url, { info, expirationSeconds, chains });
+    return domain === undefined ? challenge : { ...challenge, info: { ...challenge.info, domain } };
+  },
+});
+
+interface ChallengeContext {
+  readonly requirements: readonly { readonly network: string }[];
+  readonly resourceInfo: { readonly url: string };
+}
+
+interface Options {
+  statement?: string;
+  network?: string | string[];
+  expirationSeconds?: number;
+  version?: string;
+  domain?: string;
+  resourceUri?: string;
+}
