@@ -181,6 +181,7 @@ describe("differences", () => {
     ['const route = { extra: { paymentFlow: "escrow" } }', "escrow"],
     ['const route = { price: "$0.0000001" }', "amounts"],
     ["const route = { maxTimeoutSeconds: 5 }", "timeouts"],
+    ['import { createSIWxRequestHook } from "@x402/extensions"; createSIWxRequestHook({ storage })', "sign-in-origin"],
     ["await server.processHTTPRequest(context)", "absent-methods"],
     ["setSettlementOverrides(res, { amount: 1.5 })", "overrides"],
   ])("%s needs a decision: %s", (line, difference) => {

@@ -213,6 +213,11 @@ export const MEANT: readonly Meant[] = [
       /^challenge\.extensions(\.(payment-identifier|eip2612GasSponsoring|erc20ApprovalGasSponsoring))?$/.test(path),
   },
   {
+    heading: "Schemas of declarations",
+    explains: ({ path }) =>
+      /^(challenge|receipt)\.extensions\.(offer-receipt|\w+GasSponsoring)\.(schema\.|info\.description$)/.test(path),
+  },
+  {
     heading: "Token domain",
     explains: ({ path, reference }) =>
       reference === ABSENT && /^challenge\.accepts\.\d+\.extra\.(name|version)$/.test(path),

@@ -155,6 +155,36 @@ describe.skipIf(reference.folder === undefined)("the reference's server without 
   });
 });
 
+describe.skipIf(reference.folder === undefined)("the reference's server for signing in, of 2.10", () => {
+  const file = `${SERVERS}/sign-in-with-x/index.ts`;
+
+  beforeAll(async () => {
+    town = await openTown();
+  });
+
+  afterAll(() => town.close());
+
+  test("has a name that 2.27 dropped: it does not start on the reference", async () => {
+    const starting = startExample(reference.folder as string, file, "reference", environment());
+    await expect(starting).rejects.toThrow("siwxResourceServerExtension");
+  });
+
+  test("needs the origin that 2.27 needs, too", async () => {
+    const starting = startExample(reference.folder as string, file, "depth 2", environment());
+    await expect(starting).rejects.toThrow("options.origin");
+  });
+
+  test("sells at depth 2 with its origin, and asks for a signature where nothing is sold", async () => {
+    const edit = (source: string) => source.replace("({ storage, onEvent", '({ origin: "https://a.example", storage, onEvent');
+    const server = await startExample(reference.folder as string, file, "depth 2", environment(), edit);
+    servers.push(server);
+    expectSold(await buy(server, WEATHER), [WEATHER]);
+    const profile = await observe(await fetch(`${server.url}/profile`));
+    expect(profile).toMatchObject({ status: 402, challenge: { accepts: [], extensions: { "sign-in-with-x": {} } } });
+    await server.close();
+  });
+});
+
 /** A server's environment. The address of the payee is the same for all, so that challenges can be compared. */
 function environment(): Record<string, string> {
   const { evm, svm, avm } = town.payees;

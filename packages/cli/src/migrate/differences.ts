@@ -85,6 +85,13 @@ const RULES: readonly Rule[] = [
       ? decide("facilitator-url", "paymentMiddlewareFromConfig needs a facilitator: the reference would ask x402.org")
       : undefined,
   ),
+  ...["createSIWxRequestHook", "createSIWxResourceServerExtension"].map((name) =>
+    forEachCall(name, (file, args) =>
+      isObjectWithout(file.tokens, args[0], "origin")
+        ? decide("sign-in-origin", `${name} needs the origin of this server, as with 2.27`)
+        : undefined,
+    ),
+  ),
   // Start
   ...(
     [
