@@ -4,6 +4,7 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { once } from "node:events";
 import {
   createSIWxRequestHook,
   createSIWxSettleHook,
@@ -228,11 +229,23 @@ describe("the hooks", () => {
   });
 
   test("what would let others in is refused at start", () => {
-    expect(() => createSIWxRequestHook({ storage } as never)).toThrow("options.origin");
     expect(() => createSIWxRequestHook({ storage, origin: "api.example.com" })).toThrow("options.origin");
     expect(() => createSIWxRequestHook({ origin: ORIGIN.origin } as never)).toThrow("options.storage");
     const half = { hasPaid: () => true, recordPayment() {}, hasUsedNonce: () => false };
     expect(() => createSIWxSettleHook({ storage: half })).toThrow("recordNonce");
+  });
+
+  test("without an origin, a wallet signs in on this machine only, and the seller is warned", async () => {
+    const warning = once(process, "warning");
+    const hook = createSIWxRequestHook({ storage: { hasPaid: () => true, recordPayment() {} } });
+    expect(await warning).toMatchObject([{ code: "FAREBOX_SIGNED_HOST_UNKNOWN" }]);
+    const at = async (origin: string) => {
+      const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
+      const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
+      return hook({ path: "/a", adapter: { getHeader: () => header, getUrl: () => `${origin}/a` } });
+    };
+    expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
+    expect(await at("https://evil.example")).toBeUndefined();
   });
 
   test("the constant of version 2.10 makes challenges that the reference's client signs", async () => {

@@ -128,6 +128,15 @@ test("a route is declared for catalogs unless it is not discoverable, as in vers
   expect((await challenge("/any/thing")).extensions).not.toHaveProperty("bazaar");
 });
 
+test("resource and customPaywallHtml replace the URL and the page", async () => {
+  const config = { resource: "https://api.example.com/sold", customPaywallHtml: "<h1>Pay here</h1>" };
+  const { url, challenge } = await open({ "GET /weather": { price: "$0.01", network: "base-sepolia", config } });
+  expect((await challenge("/weather")).resource.url).toBe("https://api.example.com/sold");
+  const headers = { accept: "text/html", "user-agent": "Mozilla/5.0" };
+  const page = await fetch(`${url}/weather`, { headers });
+  expect([page.status, await page.text()]).toEqual([402, "<h1>Pay here</h1>"]);
+});
+
 test("the recipient is that of the network's family", async () => {
   const routes = { "/a": { price: "$0.01", network: "solana-devnet" } };
   expect(() => paymentMiddleware(SOLANA_PAY_TO, routes, { url: "https://facilitator.example" })).not.toThrow();

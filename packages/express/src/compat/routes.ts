@@ -144,6 +144,8 @@ function translateRoute(
   const native = {
     ...{ accepts, description: description?.slice(0, MAX_DESCRIPTION), mimeType, serviceName, tags, iconUrl },
     ...{ extensions, resource, settle: settlesBefore ? "before" : undefined },
+    // As the reference's: clients are told of what the seller declares, and of nothing else.
+    ...(extensions !== undefined && "payment-identifier" in extensions ? {} : { paymentIdentifier: "off" }),
     ...translateBodies(route, context),
   };
   return Object.fromEntries(Object.entries(native).filter(([, value]) => value !== undefined)) as NativeRoute;

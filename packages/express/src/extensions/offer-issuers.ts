@@ -173,7 +173,7 @@ const text = (name: string) => ({ name, type: "string" });
 const number = (name: string) => ({ name, type: "uint256" });
 
 /** The typed data of an offer. Its chain is always 1: the payload names the network of the payment. */
-export function typedOffer(payload: OfferPayload): TypedDataToSign {
+function typedOffer(payload: OfferPayload): TypedDataToSign {
   const { version, validUntil } = payload;
   return {
     domain: { name: "x402 offer", version: "1", chainId: 1 },
@@ -195,7 +195,7 @@ export function typedOffer(payload: OfferPayload): TypedDataToSign {
 }
 
 /** The typed data of a receipt. */
-export function typedReceipt(payload: ReceiptPayload): TypedDataToSign {
+function typedReceipt(payload: ReceiptPayload): TypedDataToSign {
   const { version, issuedAt, transaction = "" } = payload;
   return {
     domain: { name: "x402 receipt", version: "1", chainId: 1 },

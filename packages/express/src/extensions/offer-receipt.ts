@@ -33,7 +33,7 @@ export interface OfferReceiptDeclaration {
    */
   readonly includeTxHash?: boolean | undefined;
   /**
-   * How long a signed offer is valid: 10 to 31536000 seconds.
+   * How long a signed offer is valid: 1 to 31536000 seconds.
    *
    * @example 600
    * @defaultValue `maxTimeoutSeconds` of the offer
@@ -141,7 +141,7 @@ function readDeclaration(
   if (includeTxHash !== undefined && typeof includeTxHash !== "boolean") {
     issues.add(`${path}.includeTxHash`, "true or false", includeTxHash);
   }
-  const range = { least: 10, most: 31_536_000, usual: 0, unit: "seconds" };
+  const range = { least: 1, most: 31_536_000, usual: 0, unit: "seconds" };
   const seconds = issues.readNumber(`${path}.offerValiditySeconds`, offerValiditySeconds, range);
   if (issues.found.length > before) return undefined;
   return { includeTxHash: includeTxHash === true, offerValiditySeconds: seconds === 0 ? undefined : seconds };

@@ -6,7 +6,7 @@
  */
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { plainPathOf, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
 import {
   admit,
   type CreateSIWxOptions,
@@ -17,8 +17,14 @@ import {
 } from "./sign-in-with-x.js";
 
 /** Options of {@link createSIWxRequestHook}. */
-export interface CreateSIWxRequestHookOptions extends CreateSIWxOptions {
-  readonly origin: string;
+export interface CreateSIWxRequestHookOptions extends Omit<CreateSIWxOptions, "origin"> {
+  /**
+   * The origin that wallets sign in to.
+   *
+   * @example "https://api.example.com"
+   * @defaultValue none: nobody can sign in, except on this very machine
+   */
+  readonly origin?: string | undefined;
 }
 
 /** Options of {@link createSIWxSettleHook}. */
@@ -27,7 +33,7 @@ export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "o
 /** The parts of a context that the request hook reads. */
 interface RequestContext {
   readonly path: string;
-  readonly adapter: { getHeader(name: string): string | undefined };
+  readonly adapter: { getHeader(name: string): string | undefined; getUrl?(): string };
 }
 
 /** The parts of a context that the settle hook reads. */
@@ -38,9 +44,10 @@ interface SettleContext {
 }
 
 /**
- * Creates a hook for `onProtectedRequest`: a wallet that signs in gets what it has paid for.
+ * Creates a hook for `onProtectedRequest`: a wallet that signs in gets what it has paid for. Without an origin it warns, as version 2.10
+ * did without one: a client could sign in to another server, and use that here.
  *
- * @throws ConfigError when the origin is missing or malformed: a client could sign in to another server, and use that here.
+ * @throws ConfigError with every issue at once.
  */
 export function createSIWxRequestHook(
   options: CreateSIWxRequestHookOptions,
@@ -50,20 +57,23 @@ export function createSIWxRequestHook(
 ) => Promise<{ grantAccess: true } | undefined> {
   const issues = createIssues();
   const origin = readOrigin("options.origin", options?.origin, issues);
-  if (origin === undefined && issues.found.length === 0) {
-    issues.addText("options.origin", "the origin of this server, such as https://api.example.com", "nothing");
-  }
   checkStorage(options?.storage, issues);
   issues.throwIfAny();
+  if (origin === undefined) process.emitWarning(NO_ORIGIN, { type: "FareboxWarning", code: HOST_UNKNOWN.code });
   return async ({ adapter, path }, routeConfig) => {
     const header = adapter.getHeader(SIGN_IN_WITH_X);
     if (header === undefined || header === "") return undefined;
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
-    const own = { origin: new URL(origin as string), resource: path };
-    return (await admit(header, own, { ...options, isAuthOnly })) ? { grantAccess: true } : undefined;
+    const own = ownUrl(adapter.getUrl?.() ?? origin ?? "", [], origin);
+    if (own === undefined) return undefined;
+    const isGranted = await admit(header, { origin: new URL(own), resource: path }, { ...options, isAuthOnly });
+    return isGranted ? { grantAccess: true } : undefined;
   };
 }
+
+const NO_ORIGIN =
+  "createSIWxRequestHook has no origin, so nobody can sign in except on this machine: set it, such as https://api.example.com";
 
 /** Creates a hook for `onAfterSettle`: it records who has paid for which path. */
 export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (context: SettleContext) => Promise<void> {

@@ -201,7 +201,7 @@ function readDeclaration(
   } else if (isAuthOnly && networks.length === 0) {
     issues.add(`${path}.network`, "the networks of wallets, as no offer names one", network);
   }
-  const range = { least: 1, most: 86_400, usual: 0, unit: "seconds" };
+  const range = { least: 1, most: 31_536_000, usual: 0, unit: "seconds" };
   const seconds = issues.readNumber(`${path}.expirationSeconds`, expirationSeconds, range);
   if (issues.found.length > before) return undefined;
   const info = { version, ...(statement === undefined ? {} : { statement }) };

@@ -45,7 +45,7 @@ export function hostExtensions(
 }
 
 /** One extension, for the engine. */
-export function hostExtension(foreign: ResourceServerExtension | Extension, context: HooksContext): Extension {
+function hostExtension(foreign: ResourceServerExtension | Extension, context: HooksContext): Extension {
   if ("compile" in foreign && typeof foreign.compile === "function") return foreign;
   const extension = foreign as ResourceServerExtension;
   return {
