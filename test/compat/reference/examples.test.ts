@@ -169,14 +169,8 @@ describe.skipIf(reference.folder === undefined)("the reference's server for sign
     await expect(starting).rejects.toThrow("siwxResourceServerExtension");
   });
 
-  test("needs the origin that 2.27 needs, too", async () => {
-    const starting = startExample(reference.folder as string, file, "depth 2", environment());
-    await expect(starting).rejects.toThrow("options.origin");
-  });
-
-  test("sells at depth 2 with its origin, and asks for a signature where nothing is sold", async () => {
-    const edit = (source: string) => source.replace("({ storage, onEvent", '({ origin: "https://a.example", storage, onEvent');
-    const server = await startExample(reference.folder as string, file, "depth 2", environment(), edit);
+  test("sells at depth 2, and asks for a signature where nothing is sold", async () => {
+    const server = await startExample(reference.folder as string, file, "depth 2", environment());
     servers.push(server);
     expectSold(await buy(server, WEATHER), [WEATHER]);
     const profile = await observe(await fetch(`${server.url}/profile`));

@@ -36,7 +36,6 @@ export async function startExample(
   path: string,
   side: Side,
   env: Readonly<Record<string, string>>,
-  edit: (source: string) => string = (source) => source,
 ): Promise<ExampleServer> {
   const file = join(CACHE, "run", `${process.pid}-${count++}.mjs`);
   await build({
@@ -47,7 +46,7 @@ export async function startExample(
     platform: "node",
     target: "node20",
     logLevel: "silent",
-    plugins: [importsOf(side, (source) => edit(source).replace("https://x402.org/facilitator", env["FACILITATOR_URL"] ?? ""))],
+    plugins: [importsOf(side, env["FACILITATOR_URL"] ?? "")],
   });
   const logged: string[] = [];
   const log = vi.spyOn(console, "log").mockImplementation((first) => void logged.push(String(first)));
@@ -90,7 +89,7 @@ async function listeningServerOf(load: () => Promise<unknown>): Promise<Server> 
   }
 }
 
-function importsOf(side: Side, edit: (source: string) => string): Plugin {
+function importsOf(side: Side, facilitator: string): Plugin {
   return {
     name: "imports",
     setup({ onLoad, onResolve }) {
@@ -105,7 +104,7 @@ function importsOf(side: Side, edit: (source: string) => string): Plugin {
           export { Absent as ExactStellarScheme, Absent as ExactAptosScheme };`,
       }));
       onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
-        contents: edit(await sourceOf(path, side)),
+        contents: (await sourceOf(path, side)).replace("https://x402.org/facilitator", facilitator),
         loader: "ts",
       }));
     },

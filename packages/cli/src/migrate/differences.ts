@@ -88,7 +88,7 @@ const RULES: readonly Rule[] = [
   ...["createSIWxRequestHook", "createSIWxResourceServerExtension"].map((name) =>
     forEachCall(name, (file, args) =>
       isObjectWithout(file.tokens, args[0], "origin")
-        ? decide("sign-in-origin", `${name} needs the origin of this server, as with 2.27`)
+        ? decide("sign-in-origin", "name the `origin`: without it wallets sign in on this machine only")
         : undefined,
     ),
   ),
