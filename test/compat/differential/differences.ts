@@ -148,6 +148,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Local checks",
+    turns: ({ plan, reference, compat }) =>
+      plan.payment === "expired" &&
+      reference.facts["earned"] === "0" &&
+      compat.status === 402 &&
+      compat.facts["served"] === 0,
     // The hooks come after them.
     explains: ({ path, compat }, { plan, at, ...both }) =>
       (path.startsWith("facts.hooks.") || path === "receipt") &&
