@@ -42,12 +42,14 @@ export const MEANT: readonly Meant[] = [
       plan.request.method === "HEAD" && isFree(reference) && [402, 403].includes(compat.status),
     // A hook that grants is asked.
     explains: ({ path, reference }, { plan, at }) =>
-      path.startsWith("facts.hooks.") && reference === ABSENT && plan?.request.method === "HEAD" && at >= 0,
+      path.startsWith("facts.hooks.") && reference === ABSENT && plan?.request.method === "HEAD",
   },
   {
     heading: "ALL",
     turns: ({ plan, reference, compat }) =>
       plan.key.startsWith("ALL ") && isFree(reference) && [402, 403].includes(compat.status),
+    explains: ({ path, reference }, { plan }) =>
+      path.startsWith("facts.hooks.") && reference === ABSENT && plan?.key.startsWith("ALL ") === true,
   },
   {
     heading: "Routes of every method",
@@ -97,7 +99,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Duplicates",
     turns: ({ plan, at }) => (plan.payment === "twice" && at === 2) || (plan.payment === "at once" && at > 0),
     explains: ({ path }, { plan, at }) =>
-      path.startsWith("facts.hooks.") &&
+      /^(facts\.hooks|receipt)/.test(path) &&
       ((plan?.payment === "twice" && at === 2) || plan?.payment === "at once") &&
       at > 0,
   },
@@ -136,9 +138,9 @@ export const MEANT: readonly Meant[] = [
       compat.facts["earned"] === "0" &&
       ((plan.handler.status === 304 && compat.status === 304) ||
         (plan.handler.body === "writeHead" && plan.handler.status >= 400 && reference.status === compat.status)),
-    explains: ({ path, reference }, { compat }) =>
-      (path === "receipt" && reference === ABSENT && valueAt(compat.receipt, "errorReason") === "not_charged") ||
-      (path === "headers.cache-control" && compat.status === 304),
+    explains: ({ path }, { compat }) =>
+      (path.startsWith("receipt") && valueAt(compat.receipt, "errorReason") === "not_charged") ||
+      (/^(headers\.cache-control|facts\.hooks)/.test(path) && compat.status === 304),
   },
   // Single values
   {
@@ -180,12 +182,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Upfront",
-    turns: ({ plan, reference, compat }) =>
+    turns: ({ plan }) =>
       plan.options[0]?.upfront === true &&
-      plan.hooks.onAfterVerify === "skip the handler" &&
-      reference.facts["earned"] === "0" &&
-      compat.facts["earned"] !== "0",
-    // It is verified before it is settled, and is not cancelled afterwards.
+      plan.hooks.onBeforeVerify === "skip" &&
+      /^(abort|skip the handler)$/.test(plan.hooks.onAfterVerify),
+    // A forged payment is refused before it is settled, and a settled one is not cancelled.
     explains: ({ path }, { plan, reference, compat, at }) =>
       at > 0 &&
       plan?.options[0]?.upfront === true &&
