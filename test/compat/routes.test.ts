@@ -10,6 +10,7 @@ import {
   HTTPFacilitatorClient,
   paymentMiddleware,
   paymentMiddlewareFromConfig,
+  paymentMiddlewareFromHTTPServer,
   type RouteConfig,
   RouteConfigurationError,
   type RoutesConfig,
@@ -129,6 +130,16 @@ describe("prices", () => {
     expect(income()).toBe(50_000n);
   });
 
+  test("what a function computes is cut to the decimals of the token, but never to zero", async () => {
+    const price: RouteConfig["accepts"] = {
+      ...OPTION,
+      price: ({ adapter }) => (adapter.getQueryParam?.("tokens") === "1" ? 1.23e-8 : "$0.0123456789"),
+    };
+    const { ask } = await openShop({ "GET /paid": { accepts: price } });
+    expect((await ask("/paid")).accepts[0]).toMatchObject({ amount: "12345" });
+    expect((await ask("/paid?tokens=1")).status).toBe(503);
+  });
+
   test("a recipient by function gets the reference's context", async () => {
     const others = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
     const seen: unknown[] = [];
@@ -174,6 +185,13 @@ describe("options", () => {
     expect(facilitatorServer.requests.map(({ operation }) => operation)).not.toContain("verify");
   });
 
+  test("a declaration of an extension that nobody registered is sent as it is written", async () => {
+    const extensions = { "my-note": { says: "hello", to: ["everybody"] } };
+    const { ask, pay, url } = await openShop({ "GET /paid": { accepts: OPTION, extensions } });
+    expect((await ask("/paid")).challenge?.["extensions"]).toMatchObject(extensions);
+    expect((await pay(`${url}/paid`)).status).toBe(200);
+  });
+
   test("a description of more than 500 characters is cut", async () => {
     const { ask } = await openShop({ "GET /paid": { accepts: OPTION, description: "d".repeat(600) } });
     const { challenge } = await ask("/paid");
@@ -181,7 +199,46 @@ describe("options", () => {
   });
 });
 
+test("two tables of one server take a payment once", async () => {
+  const stage = await openStage();
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }), QUIET);
+  server.register(NETWORK, new ExactEvmScheme());
+  const app = quietApp();
+  app.use(paymentMiddleware({ "GET /a": { accepts: OPTION } }, server));
+  app.use(paymentMiddleware({ "GET /b": { accepts: OPTION } }, server));
+  let runs = 0;
+  app.get(["/a", "/b"], (req, res) => {
+    runs += 1;
+    res.send(req.get("payment-signature"));
+  });
+  const url = await stage.serve(app);
+  const payment = await (await stage.pay(`${url}/a`)).text();
+  const again = await fetch(`${url}/b`, { headers: { "PAYMENT-SIGNATURE": payment } });
+  expect(decode(again.headers.get("PAYMENT-REQUIRED"))["error"]).toContain("payment_already_used");
+  expect([runs, stage.facilitator.calls.verify.length, stage.income()]).toEqual([1, 1, 10_000n]);
+});
+
 describe("mistakes", () => {
+  test("a hook about requests that is registered too late throws", () => {
+    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+    server.register(NETWORK, new ExactEvmScheme());
+    const httpServer = new x402HTTPResourceServer(server, { "GET /paid": { accepts: OPTION } });
+    paymentMiddlewareFromHTTPServer(httpServer, undefined, undefined, false, QUIET);
+    expect(() => httpServer.onProtectedRequest(async () => ({ abort: true, reason: "late" }))).toThrow(/before/);
+  });
+
+  test("a subclass that replaces methods of x402HTTPResourceServer is refused, and each of them is named", () => {
+    class Own extends x402HTTPResourceServer {
+      override async initialize() {}
+    }
+    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+    server.register(NETWORK, new ExactEvmScheme());
+    const own = new Own(server, { "GET /paid": { accepts: OPTION } });
+    expect(thrownBy(() => paymentMiddlewareFromHTTPServer(own))).toMatchObject({
+      issues: [{ path: "httpServer.initialize" }],
+    });
+  });
+
   test("an option whose scheme is not registered is named, with the reference's reason", () => {
     const error = thrownBy(() => offline({ "GET /paid": { accepts: [OPTION, { ...OPTION, network: "solana:abc" }] } }));
     expect(error).toBeInstanceOf(RouteConfigurationError);

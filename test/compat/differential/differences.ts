@@ -41,7 +41,7 @@ export const MEANT: readonly Meant[] = [
     turns: ({ plan, reference, compat }) =>
       plan.request.method === "HEAD" && isFree(reference) && [402, 403].includes(compat.status),
     // A hook that grants is asked.
-    explains: ({ path, reference }, { plan, at }) =>
+    explains: ({ path, reference }, { plan }) =>
       path.startsWith("facts.hooks.") && reference === ABSENT && plan?.request.method === "HEAD",
   },
   {

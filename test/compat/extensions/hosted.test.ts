@@ -7,7 +7,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { HTTPFacilitatorClient, paymentMiddleware, x402ResourceServer } from "@farebox/express/compat";
 import * as ours from "@farebox/express/compat/extensions";
-import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
+import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
 import { x402ResourceServer as TheirServer } from "@x402/core/server";
@@ -44,15 +44,17 @@ async function openShop(
   const server = new Server(new HTTPFacilitatorClient({ url: facilitatorServer.url }) as never);
   server.register("eip155:84532", new ServerScheme() as never).registerExtension(extension as never);
   app.use(paymentMiddleware(routes as never, server, undefined, undefined, true, QUIET));
-  app.get(["/weather", "/profile"], (_req, res) => void res.json({ sold: true }));
+  app.get(["/weather", "/weather/*rest", "/profile"], (_req, res) => void res.json({ sold: true }));
   const account = privateKeyToAccount(generatePrivateKey());
   facilitator.ledger.fund(account.address, 1_000_000n);
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
   const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
   const challenge = async (path: string) => {
     const { status, headers } = await fetch(origin + path);
     return { status, ...decodePaymentRequiredHeader(headers.get("PAYMENT-REQUIRED") ?? "") };
   };
-  return { origin, account, challenge, facilitator, pay: wrapFetchWithPayment(fetch, client) };
+  return { origin, account, payer, challenge, facilitator, payingFetch: wrapFetchWithPayment(fetch, client) };
 }
 
 describe.each(SERVERS)("%s", (_name, Server) => {
@@ -67,13 +69,13 @@ describe.each(SERVERS)("%s", (_name, Server) => {
         "GET /profile": { accepts: [], extensions: from.declareSIWxExtension({ network: "eip155:84532" }) },
       },
     }));
-    const { origin, account, challenge, facilitator, pay } = shop;
+    const { origin, account, challenge, facilitator, payingFetch } = shop;
     const signIn = (path: string) => theirs.wrapFetchWithSIWx(fetch, account)(origin + path);
     const { extensions } = await challenge("/weather");
     expect(extensions?.["sign-in-with-x"]).toMatchObject({ info: { statement: "Sign in", uri: `${origin}/weather` } });
     expect(JSON.stringify(extensions)).not.toContain("_options");
     expect((await signIn("/weather")).status).toBe(402);
-    expect((await pay(`${origin}/weather`)).status).toBe(200);
+    expect((await payingFetch(`${origin}/weather`)).status).toBe(200);
     const again = await signIn("/weather");
     expect([again.status, await again.json()]).toEqual([200, { sold: true }]);
     expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(1_000n);
@@ -106,6 +108,18 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     expect(paid).toEqual(["/weather"]);
   });
 
+  test("a payment for /weather/../expensive gives no access to /expensive", async () => {
+    const paid: string[] = [];
+    const storage = { hasPaid: () => false, recordPayment: (resource: string) => void paid.push(resource) };
+    const { origin, payer } = await openShop(Server, (own) => ({
+      extension: theirs.createSIWxResourceServerExtension({ storage, origin: own }),
+      routes: { "GET /weather/*": { accepts: ACCEPTS, extensions: theirs.declareSIWxExtension() } },
+    }));
+    const sent: PayOptions[] = [{ path: "/weather/../expensive" }, { path: "/weather/today" }];
+    for (const options of sent) expect((await pay(origin, { ...options, payer })).status).toBe(200);
+    expect(paid).toEqual(["/weather/today"]);
+  });
+
   test("offer-receipt of the reference signs offers and receipts", async () => {
     const pair = generateKeyPairSync("ed25519");
     const jwk = pair.publicKey.export({ format: "jwk" });
@@ -116,12 +130,12 @@ describe.each(SERVERS)("%s", (_name, Server) => {
       algorithm: "EdDSA",
       sign: async (bytes) => sign(null, bytes, pair.privateKey).toString("base64url"),
     });
-    const { origin, challenge, pay, account } = await openShop(Server, () => ({
+    const { origin, challenge, payingFetch, account } = await openShop(Server, () => ({
       extension: theirs.createOfferReceiptExtension(issuer),
       routes: { "GET /weather": { accepts: ACCEPTS, extensions: theirs.declareOfferReceiptExtension() } },
     }));
     const offers = theirs.extractOffersFromPaymentRequired((await challenge("/weather")) as never);
-    const receipt = theirs.extractReceiptFromResponse(await pay(`${origin}/weather`));
+    const receipt = theirs.extractReceiptFromResponse(await payingFetch(`${origin}/weather`));
     const [offer] = theirs.decodeSignedOffers(offers);
     await theirs.verifyOfferSignatureJWS(offers[0] as theirs.JWSSignedOffer);
     await theirs.verifyReceiptSignatureJWS(receipt as theirs.JWSSignedReceipt);
@@ -156,7 +170,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
       transportHooks: { http: { onProtectedRequest: hear("onProtectedRequest") } },
     };
     const declaration = { points: 7 };
-    const { origin, challenge, pay } = await openShop(Server, () => ({
+    const { origin, challenge, payingFetch } = await openShop(Server, () => ({
       extension,
       routes: {
         "GET /weather": { accepts: ACCEPTS, extensions: { loyalty: declaration } },
@@ -167,10 +181,10 @@ describe.each(SERVERS)("%s", (_name, Server) => {
       info: { level: "gold", points: 7, nonce: "n" },
       schema: { type: "object" },
     });
-    expect((await pay(`${origin}/profile`)).status).toBe(200);
+    expect((await payingFetch(`${origin}/profile`)).status).toBe(200);
     expect(heard.map(([name]) => name)).toEqual(["onProtectedRequest"]);
     heard.length = 0;
-    const response = await pay(`${origin}/weather`);
+    const response = await payingFetch(`${origin}/weather`);
     const { extensions } = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
     expect(extensions?.["loyalty"]).toEqual({ points: 7 });
     expect(heard).toEqual(

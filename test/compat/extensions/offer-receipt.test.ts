@@ -12,7 +12,7 @@ import {
   declareOfferReceiptExtension,
   type OfferReceiptIssuer,
 } from "@farebox/express/extensions";
-import { createTestFacilitator, type TestFacilitator } from "@farebox/testing";
+import { createTestFacilitator, pay, type TestFacilitator } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm";
@@ -83,12 +83,12 @@ async function openShop(issuer: OfferReceiptIssuer, declaration = declareOfferRe
   client.onBeforePaymentCreation(async ({ paymentRequired }) => {
     appendPaymentIdentifierToExtensions(paymentRequired.extensions ?? {});
   });
-  const pay = wrapFetchWithPayment((input, init) => {
+  const payingFetch = wrapFetchWithPayment((input, init) => {
     const request = new Request(input, init);
     sent = request.headers;
     return fetch(request);
   }, client);
-  return { url, pay, account, facilitator, resend: () => fetch(url, { headers: sent }) };
+  return { url, payingFetch, account, facilitator, resend: () => fetch(url, { headers: sent }) };
 }
 
 describe.each(ISSUERS)("with %s", (_name, issuer) => {
@@ -109,10 +109,10 @@ describe.each(ISSUERS)("with %s", (_name, issuer) => {
   });
 
   test("a paid response has a signed receipt for one of the offers, and a replay has the same", async () => {
-    const { url, pay, account, facilitator, resend } = await openShop(issuer);
+    const { url, payingFetch, account, facilitator, resend } = await openShop(issuer);
     const challenge = decodePaymentRequiredHeader((await fetch(url)).headers.get("PAYMENT-REQUIRED") ?? "");
     const [offer] = theirs.decodeSignedOffers(theirs.extractOffersFromPaymentRequired(challenge));
-    const response = await pay(url);
+    const response = await payingFetch(url);
     expect([response.status, await response.json()]).toEqual([200, { report: "sunny" }]);
     const receipt = theirs.extractReceiptFromResponse(response);
     expect(await signerOf(receipt!, "receipt")).toBe(signer);
@@ -127,21 +127,40 @@ describe.each(ISSUERS)("with %s", (_name, issuer) => {
 test("a receipt names the transaction, and an offer its validity, where the route says so", async () => {
   const [, issuer] = ISSUERS[0]!;
   const declaration = declareOfferReceiptExtension({ includeTxHash: true, offerValiditySeconds: 3600 });
-  const { url, pay } = await openShop(issuer, declaration);
+  const { url, payingFetch } = await openShop(issuer, declaration);
   const challenge = decodePaymentRequiredHeader((await fetch(url)).headers.get("PAYMENT-REQUIRED") ?? "");
   const [offer] = theirs.decodeSignedOffers(theirs.extractOffersFromPaymentRequired(challenge));
   expect((offer?.validUntil ?? 0) - Date.now() / 1000).toBeGreaterThan(3590);
-  const receipt = theirs.extractReceiptFromResponse(await pay(url));
+  const receipt = theirs.extractReceiptFromResponse(await payingFetch(url));
   expect(theirs.extractReceiptPayload(receipt!).transaction).toMatch(/^0x[0-9a-f]{64}$/);
+});
+
+test.each([
+  ["a host that only the client names", {}, {}, []],
+  ["the seller's URL", { publicUrl: "https://api.example.com/v1" }, {}, ["https://api.example.com/v1/weather"]],
+  ["an allowed host", { allowedHosts: ["shop.example"] }, {}, ["http://shop.example/weather"]],
+  ["another host than the allowed one", { allowedHosts: ["api.example.com"] }, {}, ["http://api.example.com/weather"]],
+  ["the route's own resource", {}, { resource: "https://api.example.com/sold" }, ["https://api.example.com/sold"]],
+] as const)("of a request for shop.example, %s is signed accordingly", async (_what, options, route, signed) => {
+  const [, issuer] = ISSUERS[0]!;
+  const accepts = { price: "$0.001", network: "eip155:84532", payTo: PAY_TO } as const;
+  const routes = { "GET /weather": { accepts, ...route, extensions: { ...declareOfferReceiptExtension() } } };
+  const extensions = [createOfferReceiptExtension(issuer)];
+  const app = express();
+  app.use(paymentMiddleware(routes, { facilitator: createTestFacilitator(), extensions, logger: QUIET, ...options }));
+  app.get("/weather", (_req, res) => void res.json({}));
+  const { challenge } = await pay(app, { path: "/weather", headers: { host: "shop.example" } });
+  const offers = theirs.decodeSignedOffers(theirs.extractOffersFromPaymentRequired(challenge as never));
+  expect(offers.map(({ resourceUrl }) => resourceUrl)).toEqual(signed);
 });
 
 test("a seller whose signer is down sells without signatures", async () => {
   const down = () => Promise.reject(new RangeError("the key is out of reach"));
-  const { url, pay } = await openShop({ kid, format: "jws", issueOffer: down, issueReceipt: down });
+  const { url, payingFetch } = await openShop({ kid, format: "jws", issueOffer: down, issueReceipt: down });
   const challenge = decodePaymentRequiredHeader((await fetch(url)).headers.get("PAYMENT-REQUIRED") ?? "");
   expect(challenge.accepts).toHaveLength(2);
   expect(theirs.extractOffersFromPaymentRequired(challenge)).toEqual([]);
-  const response = await pay(url);
+  const response = await payingFetch(url);
   expect(response.status).toBe(200);
   expect(theirs.extractReceiptFromResponse(response)).toBeUndefined();
 });

@@ -10,7 +10,7 @@ import {
   declareSIWxExtension,
   InMemorySIWxStorage,
 } from "@farebox/express/extensions";
-import { createTestFacilitator } from "@farebox/testing";
+import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm";
 import {
@@ -66,7 +66,7 @@ async function openShop(options: Partial<CreateSIWxOptions> = {}) {
   };
   return {
     ...{ origin, account, facilitator, events, declared, header },
-    pay: wrapFetchWithPaymentFromConfig(fetch, { schemes: [client] }),
+    payingFetch: wrapFetchWithPaymentFromConfig(fetch, { schemes: [client] }),
     signIn: (path: string) => wrapFetchWithSIWx(fetch, account)(origin + path),
     send: async (path: string, signed: string) =>
       (await fetch(origin + path, { headers: { "SIGN-IN-WITH-X": signed } })).status,
@@ -74,9 +74,9 @@ async function openShop(options: Partial<CreateSIWxOptions> = {}) {
 }
 
 test("a wallet that has paid for a path reads it again, and pays for another", async () => {
-  const { origin, pay, signIn, facilitator, events } = await openShop();
+  const { origin, payingFetch, signIn, facilitator, events } = await openShop();
   expect((await signIn("/article/1")).status).toBe(402);
-  const bought = await pay(`${origin}/article/1`);
+  const bought = await payingFetch(`${origin}/article/1`);
   expect(await bought.json()).toEqual({ paid: true });
   const again = await signIn("/article/1");
   expect([again.status, await again.json()]).toEqual([200, { paid: false }]);
@@ -84,6 +84,17 @@ test("a wallet that has paid for a path reads it again, and pays for another", a
   expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(1_000n);
   expect(events).toEqual(["payment_recorded", "access_granted"]);
   expect(JSON.stringify(facilitator.calls)).not.toContain("sign-in-with-x");
+});
+
+test("a payment for /article/.. gives no access to /", async () => {
+  const storage = new InMemorySIWxStorage();
+  const { origin, facilitator, account } = await openShop({ storage });
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
+  expect((await pay(origin, { path: "/article/..", payer })).status).toBe(200);
+  expect(storage.hasPaid("/", payer.address)).toBe(false);
+  expect(storage.hasPaid("/article/..", payer.address)).toBe(true);
+  expect(storage.hasPaid("/article/..", account.address)).toBe(false);
 });
 
 test("each challenge has a nonce of its own, and the route's words", async () => {
@@ -135,8 +146,8 @@ test("a storage that fails denies, and does not undo a sale", async () => {
     hasPaid: () => Promise.reject(new RangeError("the database is down")),
     recordPayment: () => Promise.reject(new RangeError("the database is down")),
   };
-  const { origin, pay, header, send } = await openShop({ storage });
-  expect((await pay(`${origin}/article/1`)).status).toBe(200);
+  const { origin, payingFetch, header, send } = await openShop({ storage });
+  expect((await payingFetch(`${origin}/article/1`)).status).toBe(200);
   expect(await send("/article/1", await header("/article/1"))).toBe(403);
 });
 

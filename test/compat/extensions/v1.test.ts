@@ -6,7 +6,7 @@
 import type { PaymentRequired } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
-import { paymentMiddleware, type V1RoutesConfig } from "@farebox/express/compat/v1";
+import { paymentMiddleware, type RoutesConfig } from "@farebox/express/compat/v1";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm";
 import { extractDiscoveryInfo } from "@x402/extensions/bazaar";
@@ -21,7 +21,7 @@ const SOLANA_PAY_TO = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
 const QUIET = { logger: { info() {}, warn() {}, error() {} } };
 
 /** The README's example, with what public sellers add. */
-const ROUTES: V1RoutesConfig = {
+const ROUTES: RoutesConfig = {
   "GET /weather": {
     price: "$0.001",
     network: "base-sepolia",
@@ -59,7 +59,7 @@ const ROUTES: V1RoutesConfig = {
   },
 };
 
-async function open(routes: V1RoutesConfig = ROUTES) {
+async function open(routes: RoutesConfig = ROUTES) {
   const facilitator = createTestFacilitator();
   const server = await startFacilitatorServer({ facilitator });
   const account = privateKeyToAccount(generatePrivateKey());

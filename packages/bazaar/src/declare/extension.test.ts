@@ -20,7 +20,14 @@ function declare(
   const issues = createIssues();
   const paths: readonly RoutePath[] = [{ template: "/weather", params: [] }];
   const facts: RouteFacts = { key: "GET /weather", method: "GET", paths, description: "", mimeType: "", ...route };
-  const compiled = bazaarExtension().compile(form, { path: "bazaar", route: facts, publicPath, ownHosts: [], isAuthOnly: false, issues });
+  const compiled = bazaarExtension().compile(form, {
+    path: "bazaar",
+    route: facts,
+    publicPath,
+    ownHosts: [],
+    isAuthOnly: false,
+    issues,
+  });
   return {
     compiled,
     issues: issues.found,

@@ -166,7 +166,9 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const facts = { ...route, description, mimeType };
   const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
-  const ownHosts = publicUrl === undefined ? allowedHosts : [new URL(publicUrl).host];
+  const url = as?.url ?? parseResource(given["resource"], at("resource"), issues);
+  const certain = url ?? publicUrl;
+  const ownHosts = certain === undefined ? allowedHosts : [new URL(certain).host];
   const { accepts } = given;
   const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
   const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, isAuthOnly, issues };
@@ -181,7 +183,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
 
   const terms: RouteTerms = {
     key: route.key,
-    url: as?.url ?? parseResource(given["resource"], at("resource"), issues),
+    url,
     isHttp: as === undefined,
     isGrantOnly: isGrantable && isEmpty(given["accepts"]),
     serverUrl: as?.serverUrl,

@@ -7,7 +7,7 @@
 import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { createPayments, type Payments } from "../index.js";
-import { type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
 import { FacilitatorResponseError } from "./facilitator-client.js";
 import { toNativeHooks } from "./hooks.js";
 import { createWarner } from "./notices.js";
@@ -121,7 +121,8 @@ export class SalesByHand {
     await payments.engine.ready();
     const issues = createIssues();
     const schemes = this.#server.registeredServerSchemes;
-    const context = { schemes, paywall: undefined, paywallConfig: undefined, issues };
+    const unused = { paywall: undefined, paywallConfig: undefined, warn: () => {} };
+    const context = { ...unused, schemes, decimalsOf, issues };
     const { table } = translateRoutes({ [KEY]: route }, context);
     issues.throwIfAny();
     return payments.engine.byHandFor(table[KEY] as RouteByHand);

@@ -124,7 +124,7 @@ class RequestAdapter implements HTTPAdapter {
 }
 
 /** What a price or recipient function gets. The payment is read only if the function asks for it. */
-class PriceContext implements HTTPRequestContext {
+class PriceContext {
   readonly adapter: HTTPAdapter;
   readonly path: string;
   readonly decodedPath: string;
@@ -146,7 +146,8 @@ class PriceContext implements HTTPRequestContext {
 
 /** The context of a price function. */
 export function toPriceContext(request: AnyRequest): HTTPRequestContext {
-  return new PriceContext(request);
+  // A field that may be absent is here a getter that may yield nothing.
+  return new PriceContext(request) as HTTPRequestContext;
 }
 
 /** The context of a hook. Its fields are its own, so that it can be copied by `{ ...context }`. */

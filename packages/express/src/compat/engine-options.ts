@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
+import type { Extension, ExtensionDeclaration, Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
+import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
 import { createPayments } from "../index.js";
 import { readFacilitators } from "./facilitator-client.js";
 import { hostScheme } from "./hosted-scheme.js";
@@ -79,6 +80,24 @@ function toPriceParsers(
   }));
 }
 
+/** Sends what routes declare for extensions that nobody registered, as it is written. The engine itself takes `{ info, schema }` only. */
+export function passExtensions(routes: RoutesConfig, registered: readonly Extension[]): readonly Extension[] {
+  const known = new Set(["bazaar", PAYMENT_IDENTIFIER, ...registered.map(({ key }) => key)]);
+  const declared = entriesOf(routes).flatMap(([, { extensions = {} }]) => Object.entries(extensions));
+  const keys = declared.flatMap(([key, declaration]) => (known.has(key) || isComplete(declaration) ? [] : [key]));
+  return [...new Set(keys)].map((key) => ({ key, compile: passDeclaration }));
+}
+
+function isComplete(declaration: unknown): boolean {
+  return isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
+}
+
+const passDeclaration: Extension["compile"] = (declaration, { path, issues }) => {
+  if (isJsonObject(declaration)) return { at: () => declaration as unknown as ExtensionDeclaration, notices: [] };
+  issues.add(path, "an object", declaration);
+  return undefined;
+};
+
 /** The engine's range. */
 const DEADLINE = { least: 100, most: 120_000 };
 
@@ -91,6 +110,25 @@ function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines
 function builtInFor({ scheme }: SchemeNetworkServer, network: string): Scheme | undefined {
   const namespace = network.slice(0, network.indexOf(":"));
   return builtInSchemes().find((one) => one.scheme === scheme && one.networks === `${namespace}:*`);
+}
+
+/** Addresses that are valid, for terms of which only the price matters. */
+const ANY_PAYEE: Readonly<Record<string, string>> = {
+  eip155: "0x0000000000000000000000000000000000000001",
+  solana: "11111111111111111111111111111112",
+  algorand: "A4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DVZ36IB4",
+};
+
+/** The decimals of the stablecoin that a price text names; `undefined`: the engine knows none. */
+export function decimalsOf(
+  scheme: SchemeNetworkServer,
+  network: Network,
+  symbol: string | undefined,
+): number | undefined {
+  const price = symbol === undefined ? "$1" : `1 ${symbol}`;
+  const payTo = ANY_PAYEE[network.slice(0, network.indexOf(":"))] ?? "";
+  const terms = builtInFor(scheme, network)?.compileTerms({ network, price, payTo });
+  return terms?.ok === true ? terms.asset.decimals : undefined;
 }
 
 let builtIn: readonly Scheme[] | undefined;

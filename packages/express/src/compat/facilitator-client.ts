@@ -263,7 +263,7 @@ function nameOf(url: unknown, names: Map<string, number>): string | undefined {
 }
 
 /** Calls a client of the reference's shape as the engine calls a facilitator. */
-export function hostFacilitator(client: FacilitatorClient): Facilitator {
+function hostFacilitator(client: FacilitatorClient): Facilitator {
   return {
     async verify({ paymentPayload, paymentRequirements }) {
       try {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { StateError } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import { type Registrations, readResourceServer } from "./registrations.js";
 import type { x402ResourceServer } from "./resource-server.js";
@@ -33,8 +34,13 @@ export class x402HTTPResourceServer {
     return this.routesConfig;
   }
 
-  /** Adds a hook that is asked before anything else. The first decision counts. */
+  /**
+   * Adds a hook that is asked before anything else. The first decision counts.
+   *
+   * @throws StateError when the middleware was made without any such hook: it would not ask this one.
+   */
   onProtectedRequest(hook: ProtectedRequestHook): this {
+    if (unasked.has(this)) throw new StateError("onProtectedRequest: register the hook before the middleware is made");
     this.protectedRequestHooks.push(hook);
     return this;
   }
@@ -76,6 +82,9 @@ export class x402HTTPResourceServer {
   }
 }
 
+/** Servers whose middleware was made, and asks nothing about requests. */
+const unasked = new WeakSet<object>();
+
 /** What a seller bound to routes. */
 export interface HTTPRegistrations {
   readonly server: Registrations;
@@ -111,6 +120,7 @@ export function readHTTPResourceServer(
     issues.addText(`${path}.protectedRequestHooks`, expected, "nothing of that kind");
   }
   if (registrations === undefined || !isList) return undefined;
+  if (protectedRequestHooks.length === 0) unasked.add(httpServer);
   return {
     server: registrations,
     owner: server as object,

@@ -4,7 +4,6 @@
  * @see `docs/reference/compat.md`
  * @module
  */
-export { setSettlementOverrides } from "../index.js";
 export {
   decodePaymentRequiredHeader,
   decodePaymentResponseHeader,
@@ -34,6 +33,7 @@ export {
   paymentMiddleware,
   paymentMiddlewareFromConfig,
   paymentMiddlewareFromHTTPServer,
+  setSettlementOverrides,
 } from "./middleware.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
 export { avmPaywall, createPaywall, evmPaywall, svmPaywall } from "./paywall.js";

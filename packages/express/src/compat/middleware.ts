@@ -4,26 +4,29 @@
  * @module
  */
 import type { PaymentHooks } from "@farebox/core";
-import { createIssues } from "@farebox/core/issues";
+import { createIssues, type Issues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
-import { createPayments } from "../index.js";
+import { createPayments, type Payments, setSettlementOverrides as setNativeOverrides } from "../index.js";
 import { findDifferences } from "./differences.js";
-import { type EngineOptions, readOptions, usedSchemes } from "./engine-options.js";
+import { decimalsOf, type EngineOptions, passExtensions, readOptions, usedSchemes } from "./engine-options.js";
 import { hostExtensions } from "./extensions/host.js";
-import { toNativeHooks, toRequestHook } from "./hooks.js";
+import { type HooksContext, toNativeHooks, toRequestHook } from "./hooks.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
 import { createWarner, tell } from "./notices.js";
 import { findScheme, readResourceServer } from "./registrations.js";
 import { x402ResourceServer } from "./resource-server.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
+import { isStock, moneyParsersOf } from "./schemes.js";
 import type {
   FacilitatorClient,
   HTTPResourceServerLike,
   PaywallConfig,
   PaywallProvider,
   ResourceServerLike,
+  RouteConfig,
   RoutesConfig,
   SchemeRegistration,
+  SettlementOverrides,
 } from "./types.js";
 
 /** A middleware of Express. */
@@ -84,6 +87,17 @@ export function paymentMiddlewareFromConfig(
   return paymentMiddleware(routes, server, paywallConfig, paywall, syncFacilitatorOnStart, options);
 }
 
+/**
+ * Sets the amount to charge for a response, where the scheme allows less than was authorized (`upto`). Without an amount, or on a request
+ * without a payment, it does nothing.
+ *
+ * @throws AmountError when the amount is invalid, or more than was authorized
+ * @throws StateError when the scheme takes all or nothing and this is not all, or the response has gone out
+ */
+export function setSettlementOverrides(res: Response, { amount }: SettlementOverrides): void {
+  if (amount !== undefined) setNativeOverrides(res, { amount });
+}
+
 interface MiddlewareOptions {
   readonly paywallConfig: PaywallConfig | undefined;
   readonly paywall: PaywallProvider | undefined;
@@ -91,30 +105,88 @@ interface MiddlewareOptions {
 }
 
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
-  const { server, routes, protectedRequestHooks, paywallProvider } = plan;
+  const { server, owner, routes, paywallProvider } = plan;
   const { paywallConfig, paywall = paywallProvider } = more;
-  const options = { ...server.options, ...more.options };
-  const { logger } = options;
+  const options: EngineOptions = { ...server.options, ...more.options };
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
     withMissing: true,
   });
   if (errors.length > 0) throw new RouteConfigurationError(errors);
   const issues = createIssues();
-  const { table, originals, notices } = translateRoutes(routes, { schemes, paywall, paywallConfig, issues });
+  const warn = createWarner(options.logger);
+  const translating = { schemes, paywall, paywallConfig, decimalsOf, warn, issues };
+  const { table, originals, notices } = translateRoutes(routes, translating);
+  const shared = more.options === undefined ? findEngine(owner, plan, originals) : undefined;
+  const engine = shared ?? createEngine(plan, options, { originals, warn, issues });
+  issues.throwIfAny();
+  const handler = engine.payments.routes(table);
+  for (const [key, route] of originals) engine.originals.set(key, route);
+  if (more.options === undefined && engine.isPlain) engines.set(owner, engine);
+  tell([...findDifferences(plan), ...notices], options.logger);
+  return handler as PaymentMiddleware;
+}
+
+/** An engine, and the routes of all its tables. */
+interface Engine {
+  readonly payments: Payments;
+  readonly originals: Map<string, RouteConfig>;
+  /** Whether other tables of the same server can use it: it asks no hooks about requests, and hosts nothing. */
+  readonly isPlain: boolean;
+}
+
+/** Tables of one server have one engine, so that a payment buys once in all of them. */
+const engines = new WeakMap<object, Engine>();
+
+function findEngine(
+  owner: object,
+  { server, routes, protectedRequestHooks }: HTTPRegistrations,
+  originals: ReadonlyMap<string, RouteConfig>,
+): Engine | undefined {
+  const engine = engines.get(owner);
+  if (engine === undefined || !isPlain({ server, routes, protectedRequestHooks })) return undefined;
+  return [...originals.keys()].some((key) => engine.originals.has(key)) ? undefined : engine;
+}
+
+function isPlain({
+  server,
+  routes,
+  protectedRequestHooks,
+}: Pick<HTTPRegistrations, "server" | "routes" | "protectedRequestHooks">): boolean {
+  const hosts = usedSchemes(server, routes).some(
+    ({ scheme, network }) => !isStock(scheme, network) || moneyParsersOf(scheme).length > 0,
+  );
+  const isExtended = server.registeredExtensions.size > 0 || passExtensions(routes, []).length > 0;
+  return !hosts && !isExtended && protectedRequestHooks.length === 0;
+}
+
+interface EngineContext {
+  readonly originals: ReadonlyMap<string, RouteConfig>;
+  readonly warn: HooksContext["warn"];
+  readonly issues: Issues;
+}
+
+function createEngine(
+  plan: HTTPRegistrations,
+  options: EngineOptions,
+  { warn, issues, ...own }: EngineContext,
+): Engine {
+  const { server, routes, protectedRequestHooks } = plan;
+  const originals = new Map(own.originals);
   const routeOf = (key: string) => originals.get(key);
-  const warn = createWarner(logger);
   const hooks: PaymentHooks = {
     ...toNativeHooks(server, { routeOf, warn }),
     ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
-  const registered = hostExtensions(server.registeredExtensions.values(), { routeOf, warn });
-  const extensions = [...(options.extensions ?? []), ...registered];
+  const registered = [
+    ...(options.extensions ?? []),
+    ...hostExtensions(server.registeredExtensions.values(), { routeOf, warn }),
+  ];
+  const passed = passExtensions(routes, registered);
   const read = readOptions(server, usedSchemes(server, routes), issues);
   issues.throwIfAny();
-  // Handlers of the reference find it where clients have put it.
-  const payments = createPayments({ ...read, keepPaymentHeader: true, ...options, extensions, hooks });
-  const handler = payments.routes(table);
-  tell([...findDifferences(plan), ...notices], logger);
-  return handler as PaymentMiddleware;
+  // Handlers of the reference find the payment where clients have put it.
+  const usual = { ...read, keepPaymentHeader: true };
+  const payments = createPayments({ ...usual, ...options, extensions: [...registered, ...passed], hooks });
+  return { payments, originals, isPlain: isPlain(plan) };
 }

@@ -5,6 +5,7 @@
  */
 import {
   ConfigError,
+  type LogFields,
   type PaymentOption as NativeOption,
   type RouteConfig as NativeRoute,
   type PriceRequest,
@@ -13,17 +14,19 @@ import {
 import { type Issues, issuePath } from "@farebox/core/issues";
 import { encodePaymentResponseHeader } from "./codecs.js";
 import { toPriceContext, toRequestContext } from "./context.js";
-import { toNativePrice } from "./money.js";
+import { type ParsedMoney, parseMoney, toNativePrice } from "./money.js";
 import type { Notice } from "./notices.js";
 import { isOwnPaywall } from "./paywall.js";
 import { findScheme, type RegisteredSchemes } from "./registrations.js";
 import { flowOf } from "./schemes.js";
 import type {
+  Money,
   Network,
   PaymentOption,
   PaymentRequired,
   PaywallConfig,
   PaywallProvider,
+  Price,
   RouteConfig,
   RoutesConfig,
   RouteValidationError,
@@ -95,6 +98,10 @@ export interface RoutesContext {
   /** Writes the page of routes without their own. */
   readonly paywall: PaywallProvider | undefined;
   readonly paywallConfig: PaywallConfig | undefined;
+  /** The decimals of the stablecoin that a price names; `undefined`: not known. */
+  decimalsOf(scheme: SchemeNetworkServer, network: Network, symbol: string | undefined): number | undefined;
+  /** Tells the seller something that a price function did, once. */
+  warn(event: string, fields: LogFields): void;
   readonly issues: Issues;
 }
 
@@ -183,7 +190,8 @@ interface TranslatedOption {
   readonly isUpfront: boolean;
 }
 
-function translateOption(option: PaymentOption, { schemes }: RoutesContext): TranslatedOption {
+function translateOption(option: PaymentOption, context: RoutesContext): TranslatedOption {
+  const { schemes } = context;
   const { scheme, network, price, payTo, maxTimeoutSeconds, extra } = option;
   const server = findScheme(schemes, network, scheme);
   const flow = server === undefined ? undefined : flowOf(server, extra ?? {});
@@ -192,7 +200,8 @@ function translateOption(option: PaymentOption, { schemes }: RoutesContext): Tra
   const nativeExtra = { ...others, ...(hasMethod ? { assetTransferMethod } : {}) };
   const translated = {
     ...{ scheme, network },
-    price: typeof price === "function" ? translatePrice(price) : toNativePrice(price),
+    price:
+      typeof price === "function" ? translatePrice(price, toCutter(option, server, context)) : toNativePrice(price),
     payTo: typeof payTo === "function" ? (request: never) => payTo(toPriceContext(request)) : payTo,
     ...(maxTimeoutSeconds === undefined ? {} : { maxTimeoutSeconds }),
     ...(Object.keys(nativeExtra).length === 0 ? {} : { extra: nativeExtra }),
@@ -202,9 +211,45 @@ function translateOption(option: PaymentOption, { schemes }: RoutesContext): Tra
 
 type PriceFunction = Extract<PaymentOption["price"], (...args: never) => unknown>;
 
-function translatePrice(price: PriceFunction): NativeOption["price"] {
+function translatePrice(price: PriceFunction, cut: (price: Price) => Price): NativeOption["price"] {
+  const toNative = (given: Price) => toNativePrice(cut(given));
   return (request) => {
     const given = price(toPriceContext(request));
-    return given instanceof Promise ? given.then(toNativePrice) : toNativePrice(given as Awaited<typeof given>);
+    return given instanceof Promise ? given.then(toNative) : toNative(given as Awaited<typeof given>);
   };
+}
+
+/**
+ * Cuts what a function computes to the decimals of its token, as the reference does: `0.0123456789` is `0.012345` USDC. It never makes zero
+ * of a price, which the engine then refuses.
+ */
+function toCutter(
+  { network }: PaymentOption,
+  server: SchemeNetworkServer | undefined,
+  { decimalsOf, warn }: RoutesContext,
+): (price: Price) => Price {
+  return (price) => {
+    if (server === undefined || typeof price === "object") return price;
+    const money = readMoney(price);
+    const decimals = money && decimalsOf(server, network, money.symbol);
+    if (money === undefined || decimals === undefined) return price;
+    const { amount, symbol } = money;
+    const [whole = "", fraction = ""] = amount.split(".");
+    if (fraction.length <= decimals) return price;
+    const kept = decimals === 0 ? whole : `${whole}.${fraction.slice(0, decimals)}`;
+    if (!/[1-9]/.test(kept)) return price;
+    warn("FAREBOX_COMPAT", {
+      message: `a price function returned more than ${decimals} decimals, which were cut`,
+      network,
+    });
+    return symbol === undefined ? kept : `${kept} ${symbol}`;
+  };
+}
+
+function readMoney(price: Money): ParsedMoney | undefined {
+  try {
+    return parseMoney(price);
+  } catch {
+    return undefined;
+  }
 }

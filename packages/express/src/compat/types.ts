@@ -161,7 +161,7 @@ export interface HTTPRequestContext {
   adapter: HTTPAdapter;
   path: string;
   method: string;
-  paymentHeader?: string | undefined;
+  paymentHeader?: string;
   routePattern?: string;
   decodedPath?: string;
 }

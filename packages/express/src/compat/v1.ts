@@ -7,10 +7,10 @@
  */
 import {
   ConfigError,
+  type RouteConfig as NativeRoute,
+  type RoutesConfig as NativeRoutes,
   type PaymentOption,
   type PaymentsOptions,
-  type RouteConfig,
-  type RoutesConfig,
 } from "@farebox/core";
 import { isJsonObject, type JsonObject, networkByName } from "@farebox/core/protocol";
 import type { RequestHandler } from "express";
@@ -22,6 +22,9 @@ export type Money = string | number;
 /** A network by its name. Names and CAIP-2 identifiers of version 2 work, too. */
 export type Network = "base" | "base-sepolia" | "polygon" | "avalanche" | "solana" | "solana-devnet" | (string & {});
 
+/** An address of Solana. */
+export type SolanaAddress = string;
+
 /** An absolute URL. */
 export type Resource = `${string}://${string}`;
 
@@ -32,38 +35,38 @@ export interface TokenAmount {
 }
 
 /** Dollars, or an amount of a token. */
-export type V1Price = Money | TokenAmount;
+export type Price = Money | TokenAmount;
 
 /** Describes a route. */
 export interface PaymentMiddlewareConfig {
   /** Beyond 500 characters it is cut. */
-  description?: string;
-  mimeType?: string;
+  description?: string | undefined;
+  mimeType?: string | undefined;
   /** Default 60. */
-  maxTimeoutSeconds?: number;
+  maxTimeoutSeconds?: number | undefined;
   /** For catalogs: `queryParams`, `bodyType` and `bodyFields`. */
-  inputSchema?: Record<string, unknown>;
+  inputSchema?: Record<string, unknown> | undefined;
   /** For catalogs: JSON Schema of the response, or an example of it. */
-  outputSchema?: object;
+  outputSchema?: object | undefined;
   /** Whether catalogs list the route. Default `true`. */
-  discoverable?: boolean;
+  discoverable?: boolean | undefined;
   /** The page for browsers. */
-  customPaywallHtml?: string;
+  customPaywallHtml?: string | undefined;
   /** Absolute URL that replaces that of the request. */
-  resource?: string;
+  resource?: string | undefined;
   /** Not used: the challenge of version 2 has reasons of its own. */
-  errorMessages?: Record<string, string | undefined>;
+  errorMessages?: Record<string, string | undefined> | undefined;
 }
 
 /** A priced route. */
-export interface V1RouteConfig {
-  price: V1Price;
+export interface RouteConfig {
+  price: Price;
   network: Network;
-  config?: PaymentMiddlewareConfig;
+  config?: PaymentMiddlewareConfig | undefined;
 }
 
 /** Routes by key: `"GET /weather"`, `"/weather/*"`, `"/users/[id]"`. A price alone is on Base Sepolia, a test network. */
-export type V1RoutesConfig = Record<string, V1Price | V1RouteConfig>;
+export type RoutesConfig = Record<string, Price | RouteConfig>;
 
 /** The facilitator. */
 export interface FacilitatorConfig {
@@ -92,7 +95,7 @@ export interface PaywallConfig {
  */
 export function paymentMiddleware(
   payTo: string,
-  routes: V1RoutesConfig,
+  routes: RoutesConfig,
   facilitator?: FacilitatorConfig,
   _paywall?: PaywallConfig,
   options: Partial<PaymentsOptions> = {},
@@ -107,7 +110,7 @@ export function paymentMiddleware(
     ]);
   }
   const table = Object.entries(routes).map(([key, route]) => [toKey(key), toRoute(payTo, route)]);
-  return nativeMiddleware(Object.fromEntries(table) as RoutesConfig, { ...options, facilitator: chosen });
+  return nativeMiddleware(Object.fromEntries(table) as NativeRoutes, { ...options, facilitator: chosen });
 }
 
 const FACILITATOR_REMEDY =
@@ -137,7 +140,7 @@ const DEFAULT_TIMEOUT_SECONDS = 60;
 /** Facilitators refuse a payment for a longer description. */
 const MAX_DESCRIPTION = 500;
 
-function toRoute(payTo: string, route: V1Price | V1RouteConfig): RouteConfig {
+function toRoute(payTo: string, route: Price | RouteConfig): NativeRoute {
   const { price, network, config = {} } = isRoute(route) ? route : { price: route, network: DEFAULT_NETWORK };
   const {
     description,
@@ -163,12 +166,12 @@ function toRoute(payTo: string, route: V1Price | V1RouteConfig): RouteConfig {
   };
 }
 
-function isRoute(route: V1Price | V1RouteConfig): route is V1RouteConfig {
+function isRoute(route: Price | RouteConfig): route is RouteConfig {
   return isJsonObject(route) && "price" in route;
 }
 
 /** `0.01`, `"0.01"` and `"$0.01"` are dollars. Texts that are no amount go to the engine, which says what is wrong with them. */
-function toPrice(price: V1Price): NonNullable<PaymentOption["price"]> {
+function toPrice(price: Price): NonNullable<PaymentOption["price"]> {
   if (isJsonObject(price)) {
     const { amount, asset } = price as unknown as TokenAmount;
     const { address, eip712 } = asset;

@@ -67,6 +67,9 @@ export {
   type SIWxValidationResult,
   type SIWxVerifyOptions,
   type SIWxVerifyResult,
+  SOLANA_DEVNET,
+  SOLANA_MAINNET,
+  SOLANA_TESTNET,
   validateSIWxMessage,
   verifySIWxSignature,
 } from "./sign-in-message.js";

@@ -10,6 +10,11 @@ import { isSignedBy, SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { isMessageSignedBy, toChecksum } from "@farebox/evm";
 import { decodeBase58 } from "@farebox/svm";
 
+/** Networks of Solana, as CAIP-2. */
+export const SOLANA_MAINNET = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
+export const SOLANA_DEVNET = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
+export const SOLANA_TESTNET = "solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z";
+
 /** `eip191`: a wallet of an EVM network. `ed25519`: one of Solana. */
 export type SignatureType = "eip191" | "ed25519";
 

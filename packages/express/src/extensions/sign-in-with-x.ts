@@ -79,8 +79,8 @@ export interface CreateSIWxOptions {
    * The origin that wallets sign in to.
    *
    * @example "https://api.example.com"
-   * @defaultValue that of the resource URL, if the seller set it by `publicUrl` or `allowedHosts`, or if it is this very machine;
-   *   otherwise nobody can sign in
+   * @defaultValue that of the resource URL, if the seller set it by `publicUrl`, `allowedHosts` or the route's `resource`, or if it is
+   *   this very machine; otherwise nobody can sign in
    */
   readonly origin?: string | undefined;
   /** @defaultValue signatures of keys, not of contract wallets */

@@ -6,6 +6,10 @@
  */
 import { PAYMENT_IDENTIFIER } from "../../extensions/index.js";
 
+export type {
+  CreateSIWxOptions as CreateSIWxHookOptions,
+  CreateSIWxOptions as CreateSIWxResourceServerExtensionOptions,
+} from "../../extensions/index.js";
 // biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
 export * from "../../extensions/index.js";
 export {
@@ -25,6 +29,7 @@ export {
   EIP2612_GAS_SPONSORING,
   ERC20_APPROVAL_GAS_SPONSORING,
 } from "./gas-sponsoring.js";
+
 /** Registered or not, the engine has the extension. */
 export const paymentIdentifierResourceServerExtension: { readonly key: string } = Object.freeze({
   key: PAYMENT_IDENTIFIER,
