@@ -75,7 +75,7 @@ async function listeningServerOf(load: () => Promise<unknown>): Promise<Server> 
   const listening = new Promise<Server>((resolve) => {
     Server.prototype.listen = function (this: Server, ...args: unknown[]) {
       const callback = args.find((each) => typeof each === "function") as (() => void) | undefined;
-      return listen.call(this, 0, "127.0.0.1", () => {
+      return listen.call(this, { port: 0, host: "127.0.0.1" } as never, () => {
         callback?.();
         resolve(this);
       });

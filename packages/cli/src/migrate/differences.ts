@@ -142,7 +142,7 @@ const RULES: readonly Rule[] = [
         : undefined,
   ),
   forEachProperty(/^price$/, (value) =>
-    /^\$?0*\.0{6,}\d*$/.test(value.trim())
+    /^\$?0*\.0{6}\d*$/.test(value.trim())
       ? decide(
           "amounts",
           `${value} is less than the smallest unit of a token with 6 decimals: it is refused, not cut to zero`,
