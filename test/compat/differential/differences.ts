@@ -126,7 +126,7 @@ export const MEANT: readonly Meant[] = [
       // Nothing is settled for an amount of 0.
       (plan.handler.override === "0" && reference.status === 402 && compat.facts["earned"] === "0"),
     explains: ({ path }, { plan, reference, compat }) =>
-      /^(body|headers\.content-type)/.test(path) &&
+      /^(body|headers\.(content-type|etag))/.test(path) &&
       plan !== undefined &&
       isWrongOverride(plan) &&
       reference.status === 500 &&
@@ -134,13 +134,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Responses that are not charged",
-    turns: ({ plan, reference, compat }) =>
-      compat.facts["earned"] === "0" &&
-      ((plan.handler.status === 304 && compat.status === 304) ||
-        (plan.handler.body === "writeHead" && plan.handler.status >= 400 && reference.status === compat.status)),
-    explains: ({ path }, { compat }) =>
+    turns: ({ plan, compat }) =>
+      compat.facts["earned"] === "0" && isFailureToUs(plan) && compat.status === plan.handler.status,
+    explains: ({ path }, { plan, compat }) =>
       (path.startsWith("receipt") && valueAt(compat.receipt, "errorReason") === "not_charged") ||
-      (/^(headers\.cache-control|facts\.hooks)/.test(path) && compat.status === 304),
+      (/^(headers\.cache-control|facts\.hooks)/.test(path) && plan !== undefined && isFailureToUs(plan)),
   },
   // Single values
   {
@@ -269,6 +267,11 @@ export const MEANT: readonly Meant[] = [
       /private|no-store/.test(String(compat)),
   },
 ];
+
+/** The reference charges for these: it does not look at `writeHead`. */
+function isFailureToUs({ handler }: Plan): boolean {
+  return handler.status === 304 || (handler.body === "writeHead" && handler.status >= 400);
+}
 
 /** An amount that is none, or one for a payment of a fixed amount. */
 function isWrongOverride({ handler, options }: Plan): boolean {
