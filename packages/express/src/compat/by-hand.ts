@@ -52,7 +52,8 @@ export class SalesByHand {
    */
   async build(config: ResourceConfig): Promise<PaymentRequirements[]> {
     const { scheme, payTo, price, network, maxTimeoutSeconds, extra } = config;
-    const route = { accepts: [{ scheme, payTo, price, network, maxTimeoutSeconds, extra }] };
+    const given = Object.entries({ maxTimeoutSeconds, extra }).filter(([, value]) => value !== undefined);
+    const route = { accepts: [{ scheme, payTo, price, network, ...Object.fromEntries(given) }] };
     const sale = await this.#sell(route);
     const { document } = await sale.challenge({ resource: UNNAMED });
     if (document === undefined || document.accepts.length === 0) {
