@@ -6,13 +6,8 @@
  */
 import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { createPayments, type Payments } from "../index.js";
-import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
-import { FacilitatorResponseError } from "./facilitator-client.js";
-import { toNativeHooks } from "./hooks.js";
-import { createWarner } from "./notices.js";
-import type { Registrations } from "./registrations.js";
-import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
+import { createPayments, type Payments } from "../../index.js";
+import { FacilitatorResponseError } from "../classes/facilitator-client.js";
 import type {
   HTTPAdapter,
   HTTPTransportContext,
@@ -24,7 +19,12 @@ import type {
   SettlementOverrides,
   SettleResponse,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { toNativeHooks } from "./hooks.js";
+import { createWarner } from "./notices.js";
+import type { Registrations } from "./registrations.js";
+import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
 
 type RouteByHand = Parameters<Payments["byHand"]>[0];
 type SaleByHand = ReturnType<Payments["byHand"]>;

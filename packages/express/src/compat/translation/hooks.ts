@@ -18,9 +18,7 @@ import type {
   SettledContext,
   SettlementResponse,
 } from "@farebox/core";
-import { toRequestContext } from "./context.js";
-import { SettleError } from "./facilitator-client.js";
-import { findScheme, type Registrations } from "./registrations.js";
+import { SettleError } from "../classes/facilitator-client.js";
 import type {
   Abort,
   HTTPTransportContext,
@@ -35,7 +33,9 @@ import type {
   VerifiedPaymentCancellationReason,
   VerifyContext,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { toRequestContext } from "./context.js";
+import { findScheme, type Registrations } from "./registrations.js";
 
 /** What hooks need besides their lists. */
 export interface HooksContext {

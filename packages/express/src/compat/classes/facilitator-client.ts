@@ -29,7 +29,7 @@ import type {
   SettleResponse,
   SupportedResponse,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
 
 type Operation = "verify" | "settle" | "supported";
 

@@ -8,7 +8,7 @@
  */
 import type { PricedRequest, PriceRequest } from "@farebox/core";
 import type { Request } from "express";
-import type { HTTPAdapter, HTTPRequestContext } from "./types.js";
+import type { HTTPAdapter, HTTPRequestContext } from "../types.js";
 
 /** Reads a request of Express. */
 export class ExpressAdapter implements HTTPAdapter {
