@@ -109,7 +109,8 @@ class RequestAdapter implements HTTPAdapter {
     const params: Record<string, string | string[]> = Object.create(null);
     for (const [name, value] of new URLSearchParams(this.#request.search ?? "")) {
       const known = params[name];
-      params[name] = known === undefined ? value : [known, value].flat();
+      if (Array.isArray(known)) known.push(value);
+      else params[name] = known === undefined ? value : [known, value];
     }
     return params;
   }

@@ -178,7 +178,8 @@ function translateBodies(
   };
 }
 
-function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
+/** A settlement that was refused, for `settlementFailedResponseBody`. */
+export function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
   const response = receipt as unknown as SettleResponse;
   const { errorReason = "Settlement failed", errorMessage = errorReason } = response;
   const headers = { "PAYMENT-RESPONSE": encodePaymentResponseHeader(response) };
