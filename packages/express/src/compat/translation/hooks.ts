@@ -18,9 +18,7 @@ import type {
   SettledContext,
   SettlementResponse,
 } from "@farebox/core";
-import { toRequestContext } from "./context.js";
-import { SettleError } from "./facilitator-client.js";
-import { findScheme, type Registrations } from "./registrations.js";
+import { SettleError } from "../classes/facilitator-client.js";
 import type {
   Abort,
   HTTPTransportContext,
@@ -35,7 +33,10 @@ import type {
   VerifiedPaymentCancellationReason,
   VerifyContext,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { toRequestContext } from "./context.js";
+import { findScheme, type Registrations } from "./registrations.js";
+import { toFailure } from "./routes.js";
 
 /** What hooks need besides their lists. */
 export interface HooksContext {
@@ -162,13 +163,28 @@ class ServerHooks {
     for (const hook of hooks) {
       const said = await hook(context);
       if (!isDirective(said)) continue;
-      if ("abort" in said && said.abort) return toDenial(said);
+      if ("abort" in said && said.abort) return this.#abortSettlement(payment, said);
       if ("skip" in said && said.skip) {
         this.#refuse("onBeforeSettle", "skip");
         return denyWith(402, "settlement_skipped");
       }
     }
     return undefined;
+  }
+
+  /** The body is that of a settlement that was refused, as with the reference. */
+  async #abortSettlement(payment: PaymentContext, abort: Abort): Promise<Denial> {
+    const denial = toDenial(abort);
+    const { route, request, requirements } = payment;
+    const writeBody = this.#context.routeOf(route)?.settlementFailedResponseBody;
+    if (writeBody === undefined || request === undefined) return denial;
+    const { reason, message } = abort;
+    const failure = { success: false, errorReason: reason, transaction: "", network: requirements.network } as const;
+    const receipt = message === undefined ? failure : { ...failure, errorMessage: message };
+    const body = await this.#attempt("settlementFailedResponseBody", async () =>
+      writeBody(toRequestContext(request), toFailure(receipt)),
+    );
+    return body === undefined ? denial : { ...denial, body };
   }
 
   async #settled(payment: SettledContext): Promise<void> {
@@ -247,7 +263,7 @@ class ServerHooks {
     try {
       return await call();
     } catch (error) {
-      this.#context.warn("hook_failed", { hook, error: error instanceof Error ? error.name : "not an error" });
+      this.#context.warn("hook_failed", { hook, error: nameIn(error) });
       return undefined;
     }
   }
@@ -270,6 +286,11 @@ function isDirective<T>(said: T): said is T & object {
 
 function phaseOf({ requirements }: PaymentContext): SettlePhase {
   return requirements.extra["paymentFlow"] === "upfront" ? "before-handler" : "after-handler";
+}
+
+/** A name that can stand in a log. */
+function nameIn(error: unknown): string {
+  return error instanceof Error && /^\w{1,60}$/.test(error.name) ? error.name : "an error";
 }
 
 /** What the handler has set. The response may not have gone out. */

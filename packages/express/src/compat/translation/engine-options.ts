@@ -6,13 +6,13 @@
 import type { Extension, ExtensionDeclaration, Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
-import { createPayments } from "../index.js";
-import { readFacilitators } from "./facilitator-client.js";
+import { createPayments } from "../../index.js";
+import { readFacilitators } from "../classes/facilitator-client.js";
+import { isStock, moneyParsersOf } from "../classes/schemes.js";
+import type { Network, RoutesConfig, SchemeNetworkServer } from "../types.js";
 import { hostScheme } from "./hosted-scheme.js";
 import { findScheme, type Registrations } from "./registrations.js";
 import { entriesOf, optionsOf } from "./routes.js";
-import { isStock, moneyParsersOf } from "./schemes.js";
-import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";
 
 /** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
 export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
