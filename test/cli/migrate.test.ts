@@ -167,7 +167,7 @@ describe("differences", () => {
   const HEAD =
     'import { paymentMiddleware, paymentMiddlewareFromConfig, setSettlementOverrides } from "@x402/express";\n';
   const CORE =
-    'import { HTTPFacilitatorClient as Client, x402ResourceServer, x402HTTPResourceServer } from "@x402/core/server";\n';
+    'import { HTTPFacilitatorClient as Client, x402ResourceServer, x402HTTPResourceServer } from "@x402/core/server"; import { ExactSvmScheme } from "@x402/svm/exact/server";\n';
 
   test.each([
     ["new Client()", "facilitator-url"],
@@ -203,13 +203,17 @@ describe("differences", () => {
     [`const route = { description: "${"x".repeat(501)}" }`, "descriptions"],
     ['app.get("/x", (req, res) => res.redirect("/y"))', "redirects"],
     ['app.get("/x", (req, res) => res.status(304).end())', "responses-that-are-not-charged"],
-    ['app.get("/x", (req, res) => read(req.headers["payment-signature"]))', "payment-header"],
-    ['app.get("/x", (req, res) => read(req.get("X-PAYMENT")))', "payment-header"],
+    ["server.register(network, new ExactSvmScheme({ rpcUrl }))", "rpcurl"],
+    ['const routes = { "POST /x/": route }', "keys"],
+    ['const routes = { "POST /files/*rest": route }', "keys"],
+    ['import { ExactStellarScheme } from "@x402/stellar/exact/server"', "hosted-schemes"],
+    ['app.get("/x", (req, res) => read(req.get("X-PAYMENT")))', "the-first-version"],
   ])("%s is noted: %s", (line, difference) => {
     expect(migrated(HEAD + CORE + line).findings).toMatchObject([{ line: 3, difference, level: "note" }]);
   });
 
   test.each([
+    'app.get("/x", (req, res) => read(req.headers["payment-signature"] ?? req.headers["x-payment"]))',
     "new Client({ url })",
     "new Client(facilitator)",
     "new Client({ ...facilitator })",

@@ -92,6 +92,10 @@ const RULES: readonly Rule[] = [
         : undefined,
     ),
   ),
+  forEachNew("ExactSvmScheme", (file, [options]) => {
+    const hasUrl = options !== undefined && file.tokens.slice(...options).some((each) => isName(each, "rpcUrl"));
+    return hasUrl ? note("rpcurl", "rpcUrl is not used: no node is asked for a challenge") : undefined;
+  }),
   // Start
   ...(
     [
@@ -166,7 +170,7 @@ const RULES: readonly Rule[] = [
   ),
   forEachSequence([".", "status", "("], notModified),
   forEachSequence([".", "sendStatus", "("], notModified),
-  paymentHeaders,
+  firstVersion,
   forEachCall("setSettlementOverrides", (file, args) => {
     const [from = 0, to = 0] = args[1] ?? [];
     const at = file.tokens.findIndex((each, index) => index >= from && index < to && isName(each, "amount"));
@@ -343,6 +347,8 @@ function routeKeys(file: SellersFile): readonly Finding[] {
     const line = file.lineOf(token);
     if (method === "GET") return [{ line, ...note("head", "HEAD is priced like GET; the reference serves it free") }];
     if (method === "ALL") return [{ line, ...note("all", "ALL prices every method; the reference prices none") }];
+    if (/[{}]|\*\w|.\/$/.test(path))
+      return [{ line, ...note("keys", "the key is priced; with the reference it matches nothing") }];
     return [];
   });
 }
@@ -358,20 +364,17 @@ function notModified(file: SellersFile, at: number): Omit<Finding, "line"> | und
     : undefined;
 }
 
-/** `req.headers["payment-signature"]`, `req.get("X-PAYMENT")`. */
-function paymentHeaders(file: SellersFile): readonly Finding[] {
+/** `req.headers["x-payment"]`, `req.get("X-PAYMENT")`, unless the header of the second version is read as well. */
+function firstVersion(file: SellersFile): readonly Finding[] {
   if (!hasMiddleware(file)) return [];
   const reads = file.tokens.flatMap((token, at) => {
     const name = textOf(token)?.toLowerCase() ?? "";
     return /^(payment-signature|x-payment)$/.test(name) && isRead(file.tokens, at) ? [{ name, token }] : [];
   });
-  const reader = reads.find(({ name }) => name === "payment-signature") ?? reads[0];
-  if (reader === undefined) return [];
-  const text =
-    reader.name === "x-payment"
-      ? "X-PAYMENT is the header of the first version of the protocol; clients send PAYMENT-SIGNATURE"
-      : "a handler sees the payment header only if the route has `keepPaymentHeader: true`";
-  return [{ line: file.lineOf(reader.token), ...note("payment-header", text) }];
+  const [first] = reads;
+  if (first === undefined || reads.some(({ name }) => name === "payment-signature")) return [];
+  const text = "X-PAYMENT is the header of the first version of the protocol; clients send PAYMENT-SIGNATURE";
+  return [{ line: file.lineOf(first.token), ...note("the-first-version", text) }];
 }
 
 /** Not a list of headers for CORS: `headers["x"]`, `req.get("x")`, `req.header("x")`. */

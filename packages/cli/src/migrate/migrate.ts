@@ -73,8 +73,16 @@ export function migrate(source: string, options: MigrateOptions = {}): Migration
     changed.push({ line, from: each.module, to });
   }
   const file: SellersFile = { tokens, imported: namesOf(imports), lineOf: (token) => lineAt(token?.start ?? 0) };
-  const findings = imports.length === 0 ? [] : findDifferences(file);
+  const findings = imports.length === 0 ? [] : [...findDifferences(file), ...kept.flatMap(hostedScheme)];
+  findings.sort((one, other) => one.line - other.line);
   return { text: text + source.slice(end), changed, kept, findings };
+}
+
+/** A scheme that Farebox has not is used as it is. */
+function hostedScheme({ line, module }: KeptImport): readonly Finding[] {
+  if (replacementOf(module) !== undefined || !/^@x402\/.+\/server$/.test(module)) return [];
+  const text = "the scheme is hosted: each challenge waits for it; a scheme that settles by escrow is refused";
+  return [{ line, difference: "hosted-schemes", level: "note", text }];
 }
 
 /** The module that takes the place of an imported one, or why none does. */
