@@ -212,9 +212,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Declarations by themselves",
-    explains: ({ path, reference }) =>
+    explains: ({ path, reference, compat }) =>
       reference === ABSENT &&
-      /^challenge\.extensions(\.(payment-identifier|eip2612GasSponsoring|erc20ApprovalGasSponsoring))?$/.test(path),
+      (/^challenge\.extensions\.\w+GasSponsoring$/.test(path) ||
+        (path === "challenge.extensions" &&
+          Object.keys(compat as object).every((key) => key.endsWith("GasSponsoring")))),
   },
   {
     heading: "Schemas of declarations",
