@@ -99,7 +99,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Duplicates",
     turns: ({ plan, at }) => (plan.payment === "twice" && at === 2) || (plan.payment === "at once" && at > 0),
     explains: ({ path }, { plan, at }) =>
-      /^(facts\.hooks|receipt)/.test(path) &&
+      /^(facts\.hooks|receipt|body)/.test(path) &&
       ((plan?.payment === "twice" && at === 2) || plan?.payment === "at once") &&
       at > 0,
   },
