@@ -33,6 +33,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
   expect(Object.keys(adapter).sort()).toMatchInlineSnapshot(`
     [
       "EXPOSE_HEADERS",
+      "IS_IDLE",
       "belowThatMount",
       "createPaymentsEngine",
       "createPaymentsGate",

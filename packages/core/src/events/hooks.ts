@@ -248,6 +248,16 @@ const NAMES = Object.keys({
   onCancel: true,
 } satisfies Record<keyof PaymentHooks, true>);
 
+/**
+ * Under this name a hook may have a function that says whether it has nothing to do right now. It is not called then, and nobody waits
+ * for it. For packages that call lists of hooks, to which a seller may add later.
+ */
+export const IS_IDLE: unique symbol = Symbol.for("farebox.hook.isIdle");
+
+interface Idling {
+  readonly [IS_IDLE]?: () => boolean;
+}
+
 /** Checks the hooks of a seller or an extension. Later changes to the object do not count. */
 export function parseHooks(hooks: unknown, issues: Issues, path: string = "options.hooks"): PaymentHooks {
   if (hooks === undefined || !issues.checkKeys(path, hooks, NAMES)) return Object.freeze({});
@@ -255,10 +265,18 @@ export function parseHooks(hooks: unknown, issues: Issues, path: string = "optio
   // By name: the hooks of a class are not own properties, and a hook that is overlooked lets everybody in.
   for (const name of NAMES) {
     const hook = hooks[name];
-    if (typeof hook === "function") parsed[name] = hook.bind(hooks);
+    if (typeof hook === "function") parsed[name] = bindHook(hook as Hook, hooks);
     else if (hook !== undefined) issues.add(issuePath(path, name), "a function", hook);
   }
   return Object.freeze(parsed) as PaymentHooks;
+}
+
+type Hook = ((...args: readonly unknown[]) => unknown) & Idling;
+
+function bindHook(hook: Hook, hooks: object): Hook {
+  const bound: Hook = hook.bind(hooks);
+  const isIdle = hook[IS_IDLE];
+  return isIdle === undefined ? bound : Object.assign(bound, { [IS_IDLE]: isIdle });
 }
 
 /** Asks and tells a seller's hooks. Nothing here throws or rejects. */
@@ -271,14 +289,20 @@ export class Hooks {
     this.#deps = deps;
   }
 
+  /** A hook, if there is one that has something to do. */
+  #find<N extends keyof PaymentHooks>(name: N): PaymentHooks[N] | undefined {
+    const hook = this.#hooks[name];
+    return (hook as Idling | undefined)?.[IS_IDLE]?.() === true ? undefined : hook;
+  }
+
   /** Whether every request has to be asked about. */
   get asksAboutRequests(): boolean {
-    return this.#hooks.onRequest !== undefined;
+    return this.#find("onRequest") !== undefined;
   }
 
   /** Asks `onRequest`. */
   async askAboutRequest(request: PricedRequest): Promise<Verdicts["onRequest"] | undefined> {
-    const { onRequest } = this.#hooks;
+    const onRequest = this.#find("onRequest");
     if (onRequest === undefined) return undefined;
     const verdict = await this.#ask("onRequest", () => onRequest(request));
     const { route } = request;
@@ -289,12 +313,12 @@ export class Hooks {
 
   /** Whether a hook has to be asked about payments. */
   asks(name: AskingHook): boolean {
-    return this.#hooks[name] !== undefined;
+    return this.#find(name) !== undefined;
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
   async ask<N extends AskingHook>(name: N, context: PaymentContext): Promise<Verdicts[N] | undefined> {
-    const hook = this.#hooks[name];
+    const hook = this.#find(name);
     if (hook === undefined) return undefined;
     const verdict = await this.#ask(name, () => hook(context));
     if (verdict?.kind === "denied") this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
@@ -322,7 +346,7 @@ export class Hooks {
 
   /** Whether a hook waits for payments that have settled. */
   get hearsOfSettled(): boolean {
-    return this.#hooks.onSettled !== undefined;
+    return this.#find("onSettled") !== undefined;
   }
 
   /** Calls `onSettled`. Resolves when it is done, or its time is over. Never rejects. */
@@ -349,7 +373,7 @@ export class Hooks {
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
-    const hook = this.#hooks[name];
+    const hook = this.#find(name);
     if (hook === undefined) return;
     const failed = (error: unknown) => this.#failed(name, errorName(error));
     try {

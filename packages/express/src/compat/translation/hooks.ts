@@ -18,6 +18,7 @@ import type {
   SettledContext,
   SettlementResponse,
 } from "@farebox/core";
+import { IS_IDLE } from "@farebox/core/adapter";
 import { SettleError } from "../classes/facilitator-client.js";
 import type {
   Abort,
@@ -83,6 +84,15 @@ function toDenial({ reason }: Abort): Denial {
   return denyWith(402, String(reason));
 }
 
+/** The lists of hooks that requests wait for. */
+const LISTS = {
+  onBeforeVerify: "beforeVerifyHooks",
+  onAfterVerify: "afterVerifyHooks",
+  onBeforeSettle: "beforeSettleHooks",
+  onAfterSettle: "afterSettleHooks",
+  onSettleFailure: "onSettleFailureHooks",
+} as const satisfies Partial<Record<keyof SchemeServerHooks, keyof Registrations>>;
+
 class ServerHooks {
   readonly #server: Registrations;
   readonly #context: HooksContext;
@@ -94,14 +104,28 @@ class ServerHooks {
 
   get hooks(): PaymentHooks {
     return {
-      beforeVerify: (payment) => this.#beforeVerify(payment),
-      afterVerify: (payment) => this.#afterVerify(payment),
+      beforeVerify: this.#while("onBeforeVerify", (payment) => this.#beforeVerify(payment)),
+      afterVerify: this.#while("onAfterVerify", (payment) => this.#afterVerify(payment)),
       onVerifyFailed: (payment, failure) => this.#verifyFailed(payment, failure),
-      beforeSettle: (payment) => this.#beforeSettle(payment),
-      onSettled: (payment) => this.#settled(payment),
-      afterSettle: (payment, receipt) => this.#settleFailed(payment, receipt),
+      beforeSettle: this.#while("onBeforeSettle", (payment) => this.#beforeSettle(payment)),
+      onSettled: this.#while("onAfterSettle", (payment) => this.#settled(payment)),
+      afterSettle: this.#while("onSettleFailure", (payment, receipt) => this.#settleFailed(payment, receipt)),
       onCancel: (payment, reason) => this.#canceled(payment, reason),
     };
+  }
+
+  /** The engine need not wait for a list that is empty. A seller may add to it at any time. */
+  #while<H extends object>(name: keyof typeof LISTS, hook: H): H {
+    const list: readonly unknown[] = this.#server[LISTS[name]];
+    const isIdle = () => list.length === 0 && !this.#hasSchemeHook(name);
+    return Object.assign(hook, { [IS_IDLE]: isIdle });
+  }
+
+  #hasSchemeHook(name: keyof SchemeServerHooks): boolean {
+    for (const schemes of this.#server.registeredServerSchemes.values()) {
+      for (const { schemeHooks } of schemes.values()) if (schemeHooks?.[name] !== undefined) return true;
+    }
+    return false;
   }
 
   async #beforeVerify(payment: PaymentContext): Promise<Denial | { readonly verified: true } | undefined> {
