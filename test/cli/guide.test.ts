@@ -42,7 +42,9 @@ describe("each difference has a section of its own in the page", () => {
   const source = ["differences.ts", "migrate.ts"]
     .map((name) => readFileSync(join(ROOT, "packages/cli/src/migrate", name), "utf8"))
     .join("\n");
-  const named = new Set([...source.matchAll(/(?:(?:note|decide)\(\s*|difference: )"([a-z-]+)"/g)].map(([, id]) => id as string));
+  const named = new Set(
+    [...source.matchAll(/(?:(?:note|decide)\(\s*|difference: )"([a-z-]+)"/g)].map(([, id]) => id as string),
+  );
 
   test("those that the command names", () => {
     expect([...named].filter((id) => !HEADINGS.map(slugOf).includes(id))).toEqual([]);
