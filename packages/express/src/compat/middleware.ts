@@ -113,6 +113,10 @@ interface MiddlewareOptions {
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
   const { server, owner, routes, paywallProvider } = plan;
   const { paywallConfig, paywall = paywallProvider } = more;
+  // Some sellers make the middleware anew for each request.
+  const isRepeatable = more.options === undefined && plan.protectedRequestHooks.length === 0 && paywall === undefined;
+  const known = isRepeatable ? handlers.get(owner)?.get(routes) : undefined;
+  if (known !== undefined) return known;
   const options: EngineOptions = { ...server.options, ...more.options };
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
@@ -130,8 +134,13 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   for (const [key, route] of originals) engine.originals.set(key, route);
   if (more.options === undefined && engine.isPlain) engines.set(owner, engine);
   tell([...findDifferences(plan), ...notices], options.logger);
-  return handler as PaymentMiddleware;
+  const middleware = handler as PaymentMiddleware;
+  if (isRepeatable) handlers.set(owner, (handlers.get(owner) ?? new WeakMap()).set(routes, middleware));
+  return middleware;
 }
+
+/** By server and table. */
+const handlers = new WeakMap<object, WeakMap<RoutesConfig, PaymentMiddleware>>();
 
 /** An engine, and the routes of all its tables. */
 interface Engine {

@@ -225,6 +225,14 @@ export class x402ResourceServer {
     return this.#byHand().settle(paymentPayload, requirements, context);
   }
 
+  /** For a verified payment that is not settled: `cancel` lets its client send it again. Nothing is charged. */
+  createPaymentCancellationDispatcher(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+  ): { cancel(options?: unknown): Promise<void> } {
+    return { cancel: () => this.#byHand().release(paymentPayload, requirements) };
+  }
+
   /** Finds the requirements that a client accepted. */
   findMatchingRequirements(
     availableRequirements: PaymentRequirements[],

@@ -34,7 +34,7 @@ export function readOptions(server: Registrations, used: readonly UsedScheme[], 
     facilitator: choices,
     ...(schemes.length === 0 ? {} : { schemes }),
     ...(priceParsers.length === 0 ? {} : { priceParsers }),
-    ...(timeoutMs === undefined ? {} : { deadlines: deadlinesFor(timeoutMs) }),
+    deadlines: timeoutMs === undefined ? USUAL_DEADLINES : deadlinesFor(timeoutMs),
   };
 }
 
@@ -97,6 +97,9 @@ const passDeclaration: Extension["compile"] = (declaration, { path, issues }) =>
   issues.add(path, "an object", declaration);
   return undefined;
 };
+
+/** The reference waits 90 seconds for each call. Only a settlement may take so long. */
+const USUAL_DEADLINES = { verifyMs: 30_000, settleMs: 90_000 };
 
 /** The engine's range. */
 const DEADLINE = { least: 100, most: 120_000 };

@@ -65,7 +65,7 @@ export function toRequestHook(
       const said = await hook(context, route);
       if (typeof said !== "object" || said === null) continue;
       if ("grantAccess" in said && said.grantAccess === true) return { grant: true };
-      if ("abort" in said) return denyWith(403, String(said.reason), { error: String(said.reason) });
+      if ("abort" in said) return denyWith(403, reasonOf(said), { error: reasonOf(said) });
     }
     return undefined;
   };
@@ -80,8 +80,13 @@ function denyWith(status: number, reason: string, body?: unknown): Denial {
 const MAX_REASON = 1000;
 
 /** A payment that a hook refuses is answered as one that the facilitator refuses. */
-function toDenial({ reason }: Abort): Denial {
-  return denyWith(402, String(reason));
+function toDenial(abort: Abort): Denial {
+  return denyWith(402, reasonOf(abort));
+}
+
+/** A seller without types may have left it out. */
+function reasonOf({ reason }: { readonly reason?: unknown }): string {
+  return typeof reason === "string" && reason !== "" ? reason : "refused";
 }
 
 /** The lists of hooks that requests wait for. */
@@ -202,8 +207,13 @@ class ServerHooks {
     const { route, request, requirements } = payment;
     const writeBody = this.#context.routeOf(route)?.settlementFailedResponseBody;
     if (writeBody === undefined || request === undefined) return denial;
-    const { reason, message } = abort;
-    const failure = { success: false, errorReason: reason, transaction: "", network: requirements.network } as const;
+    const { message } = abort;
+    const failure = {
+      success: false,
+      errorReason: reasonOf(abort),
+      transaction: "",
+      network: requirements.network,
+    } as const;
     const receipt = message === undefined ? failure : { ...failure, errorMessage: message };
     const body = await this.#attempt("settlementFailedResponseBody", async () =>
       writeBody(toRequestContext(request), toFailure(receipt)),
