@@ -113,10 +113,10 @@ async function writeParts(options, entries) {
   });
 }
 
-/** The source behind each of a package's `exports`: `src/facilitator/index.ts`. */
+/** The source behind each of a package's `exports` and commands: `src/facilitator/index.ts`. */
 function entriesOf(folder) {
-  const { exports } = manifestOf(folder);
-  const targets = new Set(Object.values(exports).map((target) => target.default));
+  const { exports, bin = {} } = manifestOf(folder);
+  const targets = new Set([...Object.values(exports).map((target) => target.default), ...Object.values(bin)]);
   return [...targets].map((target) => target.replace("./dist/", "src/").replace(/\.js$/, ".ts"));
 }
 

@@ -72,6 +72,26 @@ test("settlementFailedResponseBody replaces the body after a settlement that was
   expect(seen).toEqual(["GET", false, NETWORK, ["PAYMENT-RESPONSE"]]);
 });
 
+test("settlementFailedResponseBody replaces the body, too, when onBeforeSettle aborts", async () => {
+  const stage = await openStage();
+  const server = serverFor(stage).onBeforeSettle(async () => ({
+    abort: true,
+    reason: "not_today",
+    message: "Come back",
+  }));
+  const settlementFailedResponseBody: RouteConfig["settlementFailedResponseBody"] = (_context, failure) => ({
+    contentType: "application/json",
+    body: { why: failure.errorReason, says: failure.errorMessage },
+  });
+  const app = quietApp().use(
+    paymentMiddleware({ "GET /paid": { accepts: OPTION, settlementFailedResponseBody } }, server),
+  );
+  app.get("/paid", (_req, res) => void res.send("goods"));
+  const response = await stage.pay(`${await stage.serve(app)}/paid`);
+  expect([response.status, await response.json()]).toEqual([402, { why: "not_today", says: "Come back" }]);
+  expect(decode(response.headers.get("PAYMENT-RESPONSE"))).toMatchObject({ success: false, errorReason: "not_today" });
+});
+
 describe("a browser", () => {
   test("gets the route's customPaywallHtml", async () => {
     const { url } = await openShop({

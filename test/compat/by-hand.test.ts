@@ -120,6 +120,15 @@ test("a payment is valid once: of ten requests that verify it, one may go on", a
   expect(stage.income()).toBe(1000n);
 });
 
+test("a payment that is canceled is valid again", async () => {
+  const { server, ...stage } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, stage);
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: true });
+  await server.createPaymentCancellationDispatcher(payload, requirements!).cancel({ reason: "handler_failed" });
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: true });
+});
+
 test("a settlement without a verification verifies first", async () => {
   const { server, ...stage } = await openServer();
   const [requirements] = await server.buildPaymentRequirements(TERMS);

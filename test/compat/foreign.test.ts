@@ -19,6 +19,7 @@ import {
 import type { PaymentPayload } from "@x402/core/types";
 import { ExactEvmScheme, registerExactEvmScheme as registerForeign } from "@x402/evm/exact/server";
 import { UptoEvmScheme } from "@x402/evm/upto/server";
+import { bazaarResourceServerExtension } from "@x402/extensions/bazaar";
 import { ExactSvmScheme } from "@x402/svm/exact/server";
 import { expect, test } from "vitest";
 import { NETWORK, openStage, PAY_TO, QUIET, quietApp, SOLANA, type Stage } from "./stage.js";
@@ -83,10 +84,12 @@ test("clients and schemes of the reference's, without a server", async () => {
   expect(stage.income()).toBe(10_000n);
 });
 
-test("our server with a client and a scheme of the reference's", async () => {
+test("our server with a client, a scheme and an extension of the reference's", async () => {
   const stage = await openStage();
   const server = new OurServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }), QUIET);
-  registerExactEvmScheme(server).register(NETWORK, new ExactEvmScheme());
+  registerExactEvmScheme(server)
+    .register(NETWORK, new ExactEvmScheme())
+    .registerExtension(bazaarResourceServerExtension);
   const url = await sell(stage, paymentMiddleware(ROUTES, server));
   expect((await stage.pay(url)).status).toBe(200);
 });

@@ -307,6 +307,12 @@ describe("onProtectedRequest", () => {
     expect([response.status, await response.json()]).toEqual([403, { error: 'no {"q":1}' }]);
   });
 
+  test("refuses also where a seller without types left out the reason", async () => {
+    const { ask, runs } = await openShop({ register: () => {}, onProtected: async () => ({ abort: true }) as never });
+    const response = await ask();
+    expect([response.status, await response.json(), runs()]).toEqual([403, { error: "refused" }, 0]);
+  });
+
   test("denies when it throws", async () => {
     const { ask, runs } = await openShop({
       register: () => {},

@@ -218,6 +218,23 @@ test("two tables of one server take a payment once", async () => {
   expect([runs, stage.facilitator.calls.verify.length, stage.income()]).toEqual([1, 1, 10_000n]);
 });
 
+test("a middleware that is made anew for each request takes a payment once", async () => {
+  const stage = await openStage();
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }), QUIET);
+  server.register(NETWORK, new ExactEvmScheme());
+  const routes = { "GET /paid": { accepts: OPTION } };
+  const app = quietApp().use((req, res, next) => void paymentMiddleware(routes, server)(req, res, next));
+  let runs = 0;
+  app.get("/paid", (req, res) => {
+    runs += 1;
+    res.send(req.get("payment-signature"));
+  });
+  const url = `${await stage.serve(app)}/paid`;
+  const payment = await (await stage.pay(url)).text();
+  await fetch(url, { headers: { "PAYMENT-SIGNATURE": payment } });
+  expect([runs, stage.income()]).toEqual([1, 10_000n]);
+});
+
 describe("mistakes", () => {
   test("a hook about requests that is registered too late throws", () => {
     const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));

@@ -63,9 +63,12 @@ describe("commands", () => {
     .map((name) => readJson(`packages/${name}/package.json`)["name"]);
   /** Programs that are not ours, and what is looked at of their arguments. */
   const PROGRAMS: Readonly<Record<string, (args: string[]) => boolean>> = {
-    npx: ([yes, pnpm, script = ""]) => yes === "-y" && pnpm === "pnpm@10" && ["install", ...SCRIPTS].includes(script),
+    npx: ([yes, pnpm, script = ""]) =>
+      yes === "farebox"
+        ? pnpm === "migrate"
+        : yes === "-y" && pnpm === "pnpm@10" && ["install", ...SCRIPTS].includes(script),
     npm: ([install, ...names]) =>
-      install === "install" &&
+      /^(un)?install$/.test(install ?? "") &&
       names.filter((name) => name.startsWith("@farebox/")).every((name) => PACKAGES.includes(name)),
     node: ([file = ""]) => existsSync(join(ROOT, file.replace(/dist\/(.*)\.js$/, "$1.ts"))) || file === "server.mjs",
     bash: ([file = ""]) => existsSync(join(ROOT, file)),

@@ -79,9 +79,13 @@ function leftovers(files, folder, manifest) {
   return files.filter((name) => name.startsWith("dist/") && !isCurrent(name));
 }
 
-/** The entries that a manifest names, and what they import of the package itself. */
+/** The entries and commands that a manifest names, and what they import of the package itself. */
 function codeOf(folder, manifest) {
-  const reached = new Set(Object.values(manifest.exports).map((target) => posix.join(target.default)));
+  const entries = [
+    ...Object.values(manifest.exports).map((target) => target.default),
+    ...Object.values(manifest.bin ?? {}),
+  ];
+  const reached = new Set(entries.map((target) => posix.join(target)));
   for (const name of reached) {
     const own = importsOf(join(folder, name)).filter((each) => each.name?.startsWith("."));
     for (const each of own) reached.add(posix.join(posix.dirname(name), each.name));

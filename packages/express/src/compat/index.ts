@@ -13,11 +13,7 @@ export {
   encodePaymentSignatureHeader,
   safeBase64Decode,
   safeBase64Encode,
-} from "./codecs.js";
-export { ExpressAdapter } from "./context.js";
-export type { EngineOptions } from "./engine-options.js";
-// biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
-export * from "./extensions/index.js";
+} from "./classes/codecs.js";
 export {
   FacilitatorCapabilityError,
   FacilitatorResponseError,
@@ -26,20 +22,10 @@ export {
   HTTPFacilitatorClient,
   SettleError,
   VerifyError,
-} from "./facilitator-client.js";
-export { x402HTTPResourceServer } from "./http-resource-server.js";
-export {
-  type PaymentMiddleware,
-  paymentMiddleware,
-  paymentMiddlewareFromConfig,
-  paymentMiddlewareFromHTTPServer,
-  setSettlementOverrides,
-} from "./middleware.js";
-export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./money.js";
-export { avmPaywall, createPaywall, evmPaywall, svmPaywall } from "./paywall.js";
-export { matchesPattern as networkMatchesPattern } from "./registrations.js";
-export { x402ResourceServer } from "./resource-server.js";
-export { RouteConfigurationError } from "./routes.js";
+} from "./classes/facilitator-client.js";
+export { x402HTTPResourceServer } from "./classes/http-resource-server.js";
+export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./classes/money.js";
+export { x402ResourceServer } from "./classes/resource-server.js";
 export {
   type EvmResourceServerConfig,
   ExactAvmScheme,
@@ -50,7 +36,21 @@ export {
   registerExactSvmScheme,
   type SvmResourceServerConfig,
   UptoEvmScheme,
-} from "./schemes.js";
+} from "./classes/schemes.js";
+// biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
+export * from "./extensions/index.js";
+export {
+  type PaymentMiddleware,
+  paymentMiddleware,
+  paymentMiddlewareFromConfig,
+  paymentMiddlewareFromHTTPServer,
+  setSettlementOverrides,
+} from "./middleware.js";
+export { avmPaywall, createPaywall, evmPaywall, svmPaywall } from "./paywall.js";
+export { ExpressAdapter } from "./translation/context.js";
+export type { EngineOptions } from "./translation/engine-options.js";
+export { matchesPattern as networkMatchesPattern } from "./translation/registrations.js";
+export { RouteConfigurationError } from "./translation/routes.js";
 export type * from "./types.js";
 
 /** The header by which the reference's handlers set the amount. Here it has no effect: call `setSettlementOverrides`. */

@@ -7,16 +7,22 @@ import type { PaymentHooks } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments, type Payments, setSettlementOverrides as setNativeOverrides } from "../index.js";
-import { findDifferences } from "./differences.js";
-import { decimalsOf, type EngineOptions, passExtensions, readOptions, usedSchemes } from "./engine-options.js";
+import { type HTTPRegistrations, readHTTPResourceServer } from "./classes/http-resource-server.js";
+import { x402ResourceServer } from "./classes/resource-server.js";
+import { isStock, moneyParsersOf } from "./classes/schemes.js";
 import { hostExtensions } from "./extensions/host.js";
-import { type HooksContext, toNativeHooks, toRequestHook } from "./hooks.js";
-import { type HTTPRegistrations, readHTTPResourceServer } from "./http-resource-server.js";
-import { createWarner, tell } from "./notices.js";
-import { findScheme, readResourceServer } from "./registrations.js";
-import { x402ResourceServer } from "./resource-server.js";
-import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
-import { isStock, moneyParsersOf } from "./schemes.js";
+import { findDifferences } from "./translation/differences.js";
+import {
+  decimalsOf,
+  type EngineOptions,
+  passExtensions,
+  readOptions,
+  usedSchemes,
+} from "./translation/engine-options.js";
+import { type HooksContext, toNativeHooks, toRequestHook } from "./translation/hooks.js";
+import { createWarner, tell } from "./translation/notices.js";
+import { findScheme, readResourceServer } from "./translation/registrations.js";
+import { RouteConfigurationError, translateRoutes, validateRoutes } from "./translation/routes.js";
 import type {
   FacilitatorClient,
   HTTPResourceServerLike,
@@ -107,6 +113,10 @@ interface MiddlewareOptions {
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
   const { server, owner, routes, paywallProvider } = plan;
   const { paywallConfig, paywall = paywallProvider } = more;
+  // Some sellers make the middleware anew for each request.
+  const isRepeatable = more.options === undefined && plan.protectedRequestHooks.length === 0 && paywall === undefined;
+  const known = isRepeatable ? handlers.get(owner)?.get(routes) : undefined;
+  if (known !== undefined) return known;
   const options: EngineOptions = { ...server.options, ...more.options };
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
@@ -120,12 +130,17 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   const shared = more.options === undefined ? findEngine(owner, plan, originals) : undefined;
   const engine = shared ?? createEngine(plan, options, { originals, warn, issues });
   issues.throwIfAny();
-  const handler = engine.payments.routes(table);
+  const handler = engine.payments.routes(table, { onlyPassing: true });
   for (const [key, route] of originals) engine.originals.set(key, route);
   if (more.options === undefined && engine.isPlain) engines.set(owner, engine);
   tell([...findDifferences(plan), ...notices], options.logger);
-  return handler as PaymentMiddleware;
+  const middleware = handler as PaymentMiddleware;
+  if (isRepeatable) handlers.set(owner, (handlers.get(owner) ?? new WeakMap()).set(routes, middleware));
+  return middleware;
 }
+
+/** By server and table. */
+const handlers = new WeakMap<object, WeakMap<RoutesConfig, PaymentMiddleware>>();
 
 /** An engine, and the routes of all its tables. */
 interface Engine {

@@ -2,7 +2,7 @@
  * The types of `@x402/express` and `@x402/core`, as sellers' files write and receive them. Structural: an object of
  * the reference's classes is one of these, too.
  *
- * Fields that a seller writes accept `undefined`, so that they compile with `exactOptionalPropertyTypes` and without.
+ * Optional fields are as the reference declares them, so that its types fit in both directions, also with `exactOptionalPropertyTypes`.
  *
  * @module
  */
@@ -175,11 +175,11 @@ export interface HTTPTransportContext {
 
 /** Settings of the page for browsers. */
 export interface PaywallConfig {
-  appName?: string | undefined;
-  appLogo?: string | undefined;
-  sessionTokenEndpoint?: string | undefined;
-  currentUrl?: string | undefined;
-  testnet?: boolean | undefined;
+  appName?: string;
+  appLogo?: string;
+  sessionTokenEndpoint?: string;
+  currentUrl?: string;
+  testnet?: boolean;
 }
 
 /** Writes the page for browsers. */
@@ -239,23 +239,23 @@ export interface PaymentOption {
   payTo: string | DynamicPayTo;
   price: Price | DynamicPrice;
   network: Network;
-  maxTimeoutSeconds?: number | undefined;
-  extra?: Record<string, unknown> | undefined;
+  maxTimeoutSeconds?: number;
+  extra?: Record<string, unknown>;
 }
 
 /** A priced route. */
 export interface RouteConfig {
   accepts: PaymentOption | PaymentOption[];
-  resource?: string | undefined;
-  description?: string | undefined;
-  mimeType?: string | undefined;
-  serviceName?: string | undefined;
-  tags?: string[] | undefined;
-  iconUrl?: string | undefined;
-  customPaywallHtml?: string | undefined;
-  unpaidResponseBody?: UnpaidResponseBody | undefined;
-  settlementFailedResponseBody?: SettlementFailedResponseBody | undefined;
-  extensions?: Record<string, unknown> | undefined;
+  resource?: string;
+  description?: string;
+  mimeType?: string;
+  serviceName?: string;
+  tags?: string[];
+  iconUrl?: string;
+  customPaywallHtml?: string;
+  unpaidResponseBody?: UnpaidResponseBody;
+  settlementFailedResponseBody?: SettlementFailedResponseBody;
+  extensions?: Record<string, unknown>;
 }
 
 /** Routes by key, or one route for every path. */

@@ -17,9 +17,9 @@ import type {
   SettledContext,
 } from "@farebox/core";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
-import { toRequestContext } from "../context.js";
-import { type HooksContext, toNativeHooks, toRequestHook } from "../hooks.js";
-import type { Registrations } from "../registrations.js";
+import { toRequestContext } from "../translation/context.js";
+import { type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
+import type { Registrations } from "../translation/registrations.js";
 import type {
   HTTPTransportContext,
   PaymentPayload,

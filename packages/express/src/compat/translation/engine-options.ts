@@ -6,13 +6,13 @@
 import type { Extension, ExtensionDeclaration, Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
-import { createPayments } from "../index.js";
-import { readFacilitators } from "./facilitator-client.js";
+import { createPayments } from "../../index.js";
+import { readFacilitators } from "../classes/facilitator-client.js";
+import { isStock, moneyParsersOf } from "../classes/schemes.js";
+import type { Network, RoutesConfig, SchemeNetworkServer } from "../types.js";
 import { hostScheme } from "./hosted-scheme.js";
 import { findScheme, type Registrations } from "./registrations.js";
 import { entriesOf, optionsOf } from "./routes.js";
-import { isStock, moneyParsersOf } from "./schemes.js";
-import type { Network, RoutesConfig, SchemeNetworkServer } from "./types.js";
 
 /** Options of the engine that the reference has no word for: a store, a logger, the public URL. */
 export type EngineOptions = Partial<Omit<PaymentsOptions, "facilitator" | "hooks" | "schemes" | "payTo" | "networks">>;
@@ -34,7 +34,7 @@ export function readOptions(server: Registrations, used: readonly UsedScheme[], 
     facilitator: choices,
     ...(schemes.length === 0 ? {} : { schemes }),
     ...(priceParsers.length === 0 ? {} : { priceParsers }),
-    ...(timeoutMs === undefined ? {} : { deadlines: deadlinesFor(timeoutMs) }),
+    deadlines: timeoutMs === undefined ? USUAL_DEADLINES : deadlinesFor(timeoutMs),
   };
 }
 
@@ -97,6 +97,9 @@ const passDeclaration: Extension["compile"] = (declaration, { path, issues }) =>
   issues.add(path, "an object", declaration);
   return undefined;
 };
+
+/** The reference waits 90 seconds for each call. Only a settlement may take so long. */
+const USUAL_DEADLINES = { verifyMs: 30_000, settleMs: 90_000 };
 
 /** The engine's range. */
 const DEADLINE = { least: 100, most: 120_000 };

@@ -5,7 +5,6 @@
  * @module
  */
 import { PriceError } from "@farebox/core";
-import { parseMoney } from "./money.js";
 import type {
   AssetAmount,
   MoneyParser,
@@ -15,7 +14,8 @@ import type {
   PaymentRequirements,
   Price,
   SchemeNetworkServer,
-} from "./types.js";
+} from "../types.js";
+import { parseMoney } from "./money.js";
 
 /** What all marker classes have. */
 abstract class BuiltInScheme implements SchemeNetworkServer {

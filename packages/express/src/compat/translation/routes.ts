@@ -12,13 +12,10 @@ import {
   type SettlementResponse,
 } from "@farebox/core";
 import { type Issues, issuePath } from "@farebox/core/issues";
-import { encodePaymentResponseHeader } from "./codecs.js";
-import { toPriceContext, toRequestContext } from "./context.js";
-import { type ParsedMoney, parseMoney, toNativePrice } from "./money.js";
-import type { Notice } from "./notices.js";
-import { isOwnPaywall } from "./paywall.js";
-import { findScheme, type RegisteredSchemes } from "./registrations.js";
-import { flowOf } from "./schemes.js";
+import { encodePaymentResponseHeader } from "../classes/codecs.js";
+import { type ParsedMoney, parseMoney, toNativePrice } from "../classes/money.js";
+import { flowOf } from "../classes/schemes.js";
+import { isOwnPaywall } from "../paywall.js";
 import type {
   Money,
   Network,
@@ -33,7 +30,10 @@ import type {
   SchemeNetworkServer,
   SettlementFailedResponseBody,
   SettleResponse,
-} from "./types.js";
+} from "../types.js";
+import { toPriceContext, toRequestContext } from "./context.js";
+import type { Notice } from "./notices.js";
+import { findScheme, type RegisteredSchemes } from "./registrations.js";
 
 /** Mistakes in a route table: what no scheme is registered for, or what a scheme cannot do. */
 export class RouteConfigurationError extends ConfigError {
@@ -178,7 +178,8 @@ function translateBodies(
   };
 }
 
-function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
+/** A settlement that was refused, for `settlementFailedResponseBody`. */
+export function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
   const response = receipt as unknown as SettleResponse;
   const { errorReason = "Settlement failed", errorMessage = errorReason } = response;
   const headers = { "PAYMENT-RESPONSE": encodePaymentResponseHeader(response) };

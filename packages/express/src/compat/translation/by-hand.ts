@@ -6,13 +6,8 @@
  */
 import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { createPayments, type Payments } from "../index.js";
-import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
-import { FacilitatorResponseError } from "./facilitator-client.js";
-import { toNativeHooks } from "./hooks.js";
-import { createWarner } from "./notices.js";
-import type { Registrations } from "./registrations.js";
-import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
+import { createPayments, type Payments } from "../../index.js";
+import { FacilitatorResponseError } from "../classes/facilitator-client.js";
 import type {
   HTTPAdapter,
   HTTPTransportContext,
@@ -24,7 +19,12 @@ import type {
   SettlementOverrides,
   SettleResponse,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { toNativeHooks } from "./hooks.js";
+import { createWarner } from "./notices.js";
+import type { Registrations } from "./registrations.js";
+import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
 
 type RouteByHand = Parameters<Payments["byHand"]>[0];
 type SaleByHand = ReturnType<Payments["byHand"]>;
@@ -52,7 +52,8 @@ export class SalesByHand {
    */
   async build(config: ResourceConfig): Promise<PaymentRequirements[]> {
     const { scheme, payTo, price, network, maxTimeoutSeconds, extra } = config;
-    const route = { accepts: [{ scheme, payTo, price, network, maxTimeoutSeconds, extra }] };
+    const given = Object.entries({ maxTimeoutSeconds, extra }).filter(([, value]) => value !== undefined);
+    const route = { accepts: [{ scheme, payTo, price, network, ...Object.fromEntries(given) }] };
     const sale = await this.#sell(route);
     const { document } = await sale.challenge({ resource: UNNAMED });
     if (document === undefined || document.accepts.length === 0) {

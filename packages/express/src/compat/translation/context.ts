@@ -8,7 +8,7 @@
  */
 import type { PricedRequest, PriceRequest } from "@farebox/core";
 import type { Request } from "express";
-import type { HTTPAdapter, HTTPRequestContext } from "./types.js";
+import type { HTTPAdapter, HTTPRequestContext } from "../types.js";
 
 /** Reads a request of Express. */
 export class ExpressAdapter implements HTTPAdapter {
@@ -109,7 +109,8 @@ class RequestAdapter implements HTTPAdapter {
     const params: Record<string, string | string[]> = Object.create(null);
     for (const [name, value] of new URLSearchParams(this.#request.search ?? "")) {
       const known = params[name];
-      params[name] = known === undefined ? value : [known, value].flat();
+      if (Array.isArray(known)) known.push(value);
+      else params[name] = known === undefined ? value : [known, value];
     }
     return params;
   }

@@ -4,13 +4,14 @@
  * @see `docs/reference/compat.md`
  * @module
  */
+
+import type { HTTPRegistrations } from "../classes/http-resource-server.js";
+import { isStock } from "../classes/schemes.js";
+import type { RoutesConfig } from "../types.js";
 import { type UsedScheme, usedSchemes } from "./engine-options.js";
-import type { HTTPRegistrations } from "./http-resource-server.js";
 import type { Notice } from "./notices.js";
 import type { Registrations } from "./registrations.js";
 import { entriesOf, toNativeKey } from "./routes.js";
-import { isStock } from "./schemes.js";
-import type { RoutesConfig } from "./types.js";
 
 /** What a seller is told at start, besides what concerns single fields of routes. */
 export function findDifferences({ server, routes, protectedRequestHooks }: HTTPRegistrations): readonly Notice[] {

@@ -5,10 +5,10 @@
  */
 import { StateError } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
-import { type Registrations, readResourceServer } from "./registrations.js";
+import { type Registrations, readResourceServer } from "../translation/registrations.js";
+import { entriesOf, optionsOf, RouteConfigurationError, validateRoutes } from "../translation/routes.js";
+import type { PaywallProvider, ProtectedRequestHook, RoutesConfig, RouteValidationError } from "../types.js";
 import type { x402ResourceServer } from "./resource-server.js";
-import { entriesOf, optionsOf, RouteConfigurationError, validateRoutes } from "./routes.js";
-import type { PaywallProvider, ProtectedRequestHook, RoutesConfig, RouteValidationError } from "./types.js";
 
 /** Binds routes to a resource server. */
 export class x402HTTPResourceServer {

@@ -29,7 +29,7 @@ import type {
   SettleResponse,
   SupportedResponse,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
 
 type Operation = "verify" | "settle" | "supported";
 
@@ -167,8 +167,10 @@ export class HTTPFacilitatorClient implements FacilitatorClient {
 
   /** The headers of one call. */
   async createAuthHeaders(path: string): Promise<{ headers: Record<string, string> }> {
-    const byPath: Record<string, Record<string, string> | undefined> = { ...(await this.#createAuthHeaders?.()) };
-    return { headers: byPath[path] ?? {} };
+    const given: Readonly<Record<string, unknown>> = { ...(await this.#createAuthHeaders?.()) };
+    // Headers that are not by call are for all of them.
+    const isFlat = Object.values(given).some((value) => typeof value === "string");
+    return { headers: { ...((isFlat ? given : given[path]) as Record<string, string> | undefined) } };
   }
 
   async #call<T>(operation: Operation, send: (client: Facilitator, signal: AbortSignal) => Promise<T>): Promise<T> {

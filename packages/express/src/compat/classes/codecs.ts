@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentPayload, PaymentRequired, SettleResponse } from "./types.js";
+import type { PaymentPayload, PaymentRequired, SettleResponse } from "../types.js";
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 

@@ -15,7 +15,7 @@ import type {
   OnVerifyFailureHook,
   ResourceServerExtension,
   SchemeNetworkServer,
-} from "./types.js";
+} from "../types.js";
 
 /** Schemes by network pattern and name. */
 export type RegisteredSchemes = ReadonlyMap<string, ReadonlyMap<string, SchemeNetworkServer>>;

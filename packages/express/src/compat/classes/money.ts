@@ -7,7 +7,7 @@
  * @module
  */
 import { type AssetPrice, PriceError } from "@farebox/core";
-import type { AssetAmount, Money, Price } from "./types.js";
+import type { AssetAmount, Money, Price } from "../types.js";
 
 const DECIMAL = /^\d{1,30}(?:\.\d{1,36})?$/;
 const TICKER = /^[A-Za-z][A-Za-z0-9.]{0,19}$/;

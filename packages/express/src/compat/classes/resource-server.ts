@@ -4,10 +4,9 @@
  * @module
  */
 import { ConfigError, type Extension } from "@farebox/core";
-import { SalesByHand } from "./by-hand.js";
-import type { EngineOptions } from "./engine-options.js";
-import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
-import { engineOptions, findScheme, matchesPattern, registrationsOf } from "./registrations.js";
+import { SalesByHand } from "../translation/by-hand.js";
+import type { EngineOptions } from "../translation/engine-options.js";
+import { engineOptions, findScheme, matchesPattern, registrationsOf } from "../translation/registrations.js";
 import type {
   AfterSettleHook,
   AfterVerifyHook,
@@ -32,7 +31,8 @@ import type {
   SupportedKind,
   SupportedResponse,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { FacilitatorCapabilityError, FacilitatorResponseError } from "./facilitator-client.js";
 
 /** Registers facilitators, schemes, extensions and hooks. */
 export class x402ResourceServer {
@@ -223,6 +223,14 @@ export class x402ResourceServer {
     const transport = transportContext as HTTPTransportContext | undefined;
     const context = { extensions: declaredExtensions, transport, overrides: settlementOverrides };
     return this.#byHand().settle(paymentPayload, requirements, context);
+  }
+
+  /** For a verified payment that is not settled: `cancel` lets its client send it again. Nothing is charged. */
+  createPaymentCancellationDispatcher(
+    paymentPayload: PaymentPayload,
+    requirements: PaymentRequirements,
+  ): { cancel(options?: unknown): Promise<void> } {
+    return { cancel: () => this.#byHand().release(paymentPayload, requirements) };
   }
 
   /** Finds the requirements that a client accepted. */

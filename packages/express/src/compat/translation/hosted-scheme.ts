@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 import type { CompiledTerms, OfferTerms, Scheme } from "@farebox/core";
 import { writeCanonicalText } from "@farebox/core/adapter";
-import type { AssetAmount, Network, PaymentRequirements, Price, SchemeNetworkServer, SupportedKind } from "./types.js";
+import type { AssetAmount, Network, PaymentRequirements, Price, SchemeNetworkServer, SupportedKind } from "../types.js";
 
 /** What a facilitator supports, for an offer. */
 interface Kind {

@@ -19,9 +19,7 @@ import type {
   SettlementResponse,
 } from "@farebox/core";
 import { IS_IDLE } from "@farebox/core/adapter";
-import { toRequestContext } from "./context.js";
-import { SettleError } from "./facilitator-client.js";
-import { findScheme, type Registrations } from "./registrations.js";
+import { SettleError } from "../classes/facilitator-client.js";
 import type {
   Abort,
   HTTPTransportContext,
@@ -36,7 +34,10 @@ import type {
   VerifiedPaymentCancellationReason,
   VerifyContext,
   VerifyResponse,
-} from "./types.js";
+} from "../types.js";
+import { toRequestContext } from "./context.js";
+import { findScheme, type Registrations } from "./registrations.js";
+import { toFailure } from "./routes.js";
 
 /** What hooks need besides their lists. */
 export interface HooksContext {
@@ -64,7 +65,7 @@ export function toRequestHook(
       const said = await hook(context, route);
       if (typeof said !== "object" || said === null) continue;
       if ("grantAccess" in said && said.grantAccess === true) return { grant: true };
-      if ("abort" in said) return denyWith(403, String(said.reason), { error: String(said.reason) });
+      if ("abort" in said) return denyWith(403, reasonOf(said), { error: reasonOf(said) });
     }
     return undefined;
   };
@@ -79,8 +80,13 @@ function denyWith(status: number, reason: string, body?: unknown): Denial {
 const MAX_REASON = 1000;
 
 /** A payment that a hook refuses is answered as one that the facilitator refuses. */
-function toDenial({ reason }: Abort): Denial {
-  return denyWith(402, String(reason));
+function toDenial(abort: Abort): Denial {
+  return denyWith(402, reasonOf(abort));
+}
+
+/** A seller without types may have left it out. */
+function reasonOf({ reason }: { readonly reason?: unknown }): string {
+  return typeof reason === "string" && reason !== "" ? reason : "refused";
 }
 
 /** The lists of hooks that requests wait for. */
@@ -186,13 +192,33 @@ class ServerHooks {
     for (const hook of hooks) {
       const said = await hook(context);
       if (!isDirective(said)) continue;
-      if ("abort" in said && said.abort) return toDenial(said);
+      if ("abort" in said && said.abort) return this.#abortSettlement(payment, said);
       if ("skip" in said && said.skip) {
         this.#refuse("onBeforeSettle", "skip");
         return denyWith(402, "settlement_skipped");
       }
     }
     return undefined;
+  }
+
+  /** The body is that of a settlement that was refused, as with the reference. */
+  async #abortSettlement(payment: PaymentContext, abort: Abort): Promise<Denial> {
+    const denial = toDenial(abort);
+    const { route, request, requirements } = payment;
+    const writeBody = this.#context.routeOf(route)?.settlementFailedResponseBody;
+    if (writeBody === undefined || request === undefined) return denial;
+    const { message } = abort;
+    const failure = {
+      success: false,
+      errorReason: reasonOf(abort),
+      transaction: "",
+      network: requirements.network,
+    } as const;
+    const receipt = message === undefined ? failure : { ...failure, errorMessage: message };
+    const body = await this.#attempt("settlementFailedResponseBody", async () =>
+      writeBody(toRequestContext(request), toFailure(receipt)),
+    );
+    return body === undefined ? denial : { ...denial, body };
   }
 
   async #settled(payment: SettledContext): Promise<void> {
@@ -271,7 +297,7 @@ class ServerHooks {
     try {
       return await call();
     } catch (error) {
-      this.#context.warn("hook_failed", { hook, error: error instanceof Error ? error.name : "not an error" });
+      this.#context.warn("hook_failed", { hook, error: nameIn(error) });
       return undefined;
     }
   }
@@ -294,6 +320,11 @@ function isDirective<T>(said: T): said is T & object {
 
 function phaseOf({ requirements }: PaymentContext): SettlePhase {
   return requirements.extra["paymentFlow"] === "upfront" ? "before-handler" : "after-handler";
+}
+
+/** A name that can stand in a log. */
+function nameIn(error: unknown): string {
+  return error instanceof Error && /^\w{1,60}$/.test(error.name) ? error.name : "an error";
 }
 
 /** What the handler has set. The response may not have gone out. */

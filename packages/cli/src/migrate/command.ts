@@ -1,0 +1,161 @@
+/**
+ * `farebox migrate`: reads files, shows or writes the changes, and says what will behave differently.
+ *
+ * @module
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { diffLines } from "./diff.js";
+import type { Finding } from "./differences.js";
+import { type Migration, migrate } from "./migrate.js";
+import type { Depth } from "./modules.js";
+
+/** How to call it. */
+export const USAGE = `Usage: farebox migrate [--depth 1|2] [--write] <file> ...
+
+Changes the imports of @x402/express and its packages to @farebox/express/compat, and lists what will behave differently.
+
+  --depth 1   changes @x402/express only: the other @x402 packages stay installed
+  --depth 2   changes every import that Farebox has a counterpart for (default)
+  --dry-run   prints a diff and writes nothing (default)
+  --write     writes the files
+
+Exits with 0 when nothing is left to decide, 1 when a place needs a decision, 2 when a file cannot be read or an argument is wrong.
+`;
+
+const PAGE = "https://github.com/farebox/farebox/blob/main/docs/reference/compat-differences.md";
+
+type Print = (text: string) => void;
+
+interface Arguments {
+  readonly depth: Depth;
+  readonly writes: boolean;
+  readonly files: readonly string[];
+}
+
+/** Runs the command. Returns the exit code. */
+export function runMigrate(args: readonly string[], print: Print, printError: Print): 0 | 1 | 2 {
+  if (args.includes("--help") || args.includes("-h")) {
+    print(USAGE);
+    return 0;
+  }
+  const parsed = parseArguments(args);
+  if (typeof parsed === "string") {
+    printError(`farebox migrate: ${parsed}\n\n${USAGE}`);
+    return 2;
+  }
+  const codes = parsed.files.map((file) => migrateFile(file, parsed, print, printError));
+  return codes.includes(2) ? 2 : codes.includes(1) ? 1 : 0;
+}
+
+function parseArguments(args: readonly string[]): Arguments | string {
+  let depth: Depth = 2;
+  let [writes, isDry] = [false, false];
+  const files: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const each = args[at] as string;
+    if (each === "--write") writes = true;
+    else if (each === "--dry-run") isDry = true;
+    else if (each === "--depth" || each.startsWith("--depth=")) {
+      const value = each === "--depth" ? args[++at] : each.slice("--depth=".length);
+      if (value !== "1" && value !== "2") return `--depth is 1 or 2, not ${JSON.stringify(value ?? "")}`;
+      depth = value === "1" ? 1 : 2;
+    } else if (each.startsWith("-")) return `there is no option ${JSON.stringify(each)}`;
+    else files.push(each);
+  }
+  if (writes && isDry) return "--write and --dry-run exclude each other";
+  return files.length === 0 ? "name a file" : { depth, writes, files };
+}
+
+function migrateFile(path: string, { depth, writes }: Arguments, print: Print, printError: Print): 0 | 1 | 2 {
+  const source = readSource(path);
+  if (typeof source !== "string") {
+    printError(`${path}: ${source.problem}\n`);
+    return 2;
+  }
+  const migration = migrate(source, { depth });
+  if ("message" in migration) {
+    printError(`${path}:${migration.line}: cannot be read: ${migration.message}\n`);
+    return 2;
+  }
+  const problem = writes && migration.text !== source ? writeSource(path, migration.text) : undefined;
+  if (problem !== undefined) {
+    printError(`${path}: ${problem}\n`);
+    return 2;
+  }
+  print(describe(path, source, migration, writes));
+  return migration.findings.some(({ level }) => level === "decide") ? 1 : 0;
+}
+
+/** A file's text; a file that is not UTF-8 could not be written back as it was. */
+function readSource(path: string): string | { readonly problem: string } {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+  } catch (error) {
+    return { problem: `cannot be read: ${reasonOf(error)}` };
+  }
+}
+
+function writeSource(path: string, text: string): string | undefined {
+  try {
+    writeFileSync(path, text);
+    return undefined;
+  } catch (error) {
+    return `cannot be written: ${reasonOf(error)}`;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { readonly code?: string; readonly message?: string };
+  if (code === "ENOENT") return "there is no such file";
+  if (code === "EISDIR") return "it is a folder; name its files";
+  if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return "it is not UTF-8";
+  return message ?? String(error);
+}
+
+function describe(path: string, source: string, migration: Migration, writes: boolean): string {
+  const { changed, kept, findings, text } = migration;
+  if (changed.length === 0 && kept.length === 0) return `${path}: imports nothing of @x402; nothing to change\n`;
+  const lines = [`${path}: ${plural(changed.length, "import")} ${writes ? "changed" : "to change"}`, ""];
+  if (!writes && text !== source) lines.push(diffLines(path, source, text));
+  if (kept.length > 0)
+    lines.push("Stays:", ...kept.map(({ line, module, why }) => `${place(line)}${module}: ${why}`), "");
+  const decisions = findings.filter(({ level }) => level === "decide");
+  const notes = findings.filter(({ level }) => level === "note");
+  if (decisions.length > 0) lines.push("To decide:", ...tell(decisions), "");
+  if (notes.length > 0) lines.push("Different:", ...tell(notes), "");
+  lines.push(`Every difference: ${PAGE}`, ...installs(migration), "");
+  return lines.join("\n");
+}
+
+/** One line for what is the same at several places. */
+function tell(findings: readonly Finding[]): readonly string[] {
+  const texts = [...new Set(findings.map(({ text }) => text))];
+  return texts.map((text) => {
+    const same = findings.filter((each) => each.text === text);
+    return `${place(same.map(({ line }) => line).join(", "))}${text} (#${same[0]?.difference})`;
+  });
+}
+
+function place(line: number | string): string {
+  return `  ${String(line).padStart(4)}  `;
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** The packages to add and remove, as far as this file knows. */
+function installs({ changed, kept }: Migration): readonly string[] {
+  if (changed.length === 0) return [];
+  const stays = new Set(kept.map(({ module }) => packageOf(module)));
+  const gone = [...new Set(changed.map(({ from }) => packageOf(from)))].filter((name) => !stays.has(name));
+  const remove = gone.length === 0 ? [] : [`Then, if no other file needs them: npm uninstall ${gone.join(" ")}`];
+  return ["Install: npm install @farebox/express", ...remove];
+}
+
+function packageOf(module: string): string {
+  return module
+    .split("/")
+    .slice(0, module.startsWith("@") ? 2 : 1)
+    .join("/");
+}
