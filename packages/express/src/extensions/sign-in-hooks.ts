@@ -4,14 +4,15 @@
  *
  * @module
  */
+import type { PricedRequest } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, ownUrl, readOrigin } from "./own-host.js";
+import { admit, checkStorage, isPaidInFull, type ResourceOf, resourceOfGet, toBought } from "./sign-in-access.js";
 import {
-  admit,
   type CreateSIWxOptions,
   challengeFor,
-  checkStorage,
+  checkResourceOf,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
 } from "./sign-in-with-x.js";
@@ -28,18 +29,26 @@ export interface CreateSIWxRequestHookOptions extends Omit<CreateSIWxOptions, "o
 }
 
 /** Options of {@link createSIWxSettleHook}. */
-export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent">;
+export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent" | "resourceOf">;
+
+/** The adapter of `@farebox/express/compat`, with the engine's request behind it. */
+export const PRICED_REQUEST: unique symbol = Symbol.for("farebox.pricedRequest");
+
+interface Adapter {
+  readonly [PRICED_REQUEST]?: PricedRequest;
+}
 
 /** The parts of a context that the request hook reads. */
 interface RequestContext {
   readonly path: string;
-  readonly adapter: { getHeader(name: string): string | undefined; getUrl?(): string };
+  readonly adapter: { getHeader(name: string): string | undefined };
 }
 
 /** The parts of a context that the settle hook reads. */
 interface SettleContext {
   readonly result: { readonly success: boolean; readonly payer?: string | undefined };
-  readonly paymentPayload: { readonly resource?: { readonly url: string } | undefined };
+  readonly paymentPayload: { readonly accepted: { readonly amount: string } };
+  readonly requirements: { readonly amount: string };
   readonly transportContext?: unknown;
 }
 
@@ -58,42 +67,68 @@ export function createSIWxRequestHook(
   const issues = createIssues();
   const origin = readOrigin("options.origin", options?.origin, issues);
   checkStorage(options?.storage, issues);
+  checkResourceOf(options?.resourceOf, issues);
   issues.throwIfAny();
   if (origin === undefined) process.emitWarning(NO_ORIGIN, { type: "FareboxWarning", code: HOST_UNKNOWN.code });
-  return async ({ adapter, path }, routeConfig) => {
+  const { resourceOf } = options;
+  return ours(async ({ adapter, path }: RequestContext, routeConfig?: { readonly accepts?: unknown }) => {
     const header = adapter.getHeader(SIGN_IN_WITH_X);
-    if (header === undefined || header === "") return undefined;
+    const request = (adapter as Adapter)[PRICED_REQUEST];
+    if (header === undefined || header === "" || request === undefined) return undefined;
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
-    const own = ownUrl(adapter.getUrl?.() ?? origin ?? "", [], origin);
-    if (own === undefined) return undefined;
-    const isGranted = await admit(header, { origin: new URL(own), resource: path }, { ...options, isAuthOnly });
+    const isUnbound = resourceOf === undefined && isPricedPerRequest(accepts);
+    const bought = isUnbound ? undefined : nameOf(request, resourceOf);
+    const resource = isAuthOnly ? path : bought;
+    const own = ownUrl(request.url, { hosts: [], origin, native: request.native });
+    if (own === undefined || resource === undefined) return undefined;
+    const { storage, verifyOptions, onEvent } = options;
+    const admittance = { storage, verifyOptions, onEvent, isAuthOnly };
+    const isGranted = await admit(header, { origin: new URL(own), resource }, admittance);
     return isGranted ? { grantAccess: true } : undefined;
-  };
+  });
+}
+
+/** Marks a hook, so that those of `@x402/extensions` are told from it. */
+function ours<T extends object>(hook: T): T {
+  return Object.assign(hook, { [SIGN_IN_WITH_X]: true });
+}
+
+function nameOf(request: PricedRequest, resourceOf: ResourceOf | undefined): string | undefined {
+  return resourceOf === undefined ? resourceOfGet(toBought(request)) : resourceOf(request);
+}
+
+/** Whether a function sets the price of an option. */
+function isPricedPerRequest(accepts: unknown): boolean {
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  return options.some((option) => isJsonObject(option) && typeof option["price"] === "function");
 }
 
 const NO_ORIGIN =
   "createSIWxRequestHook has no origin, so nobody can sign in except on this machine: set it, such as https://api.example.com";
 
-/** Creates a hook for `onAfterSettle`: it records who has paid for which path. */
+/** Creates a hook for `onAfterSettle`: it records who has paid for what. It has to see the request: not in the background. */
 export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (context: SettleContext) => Promise<void> {
   const issues = createIssues();
   checkStorage(options?.storage, issues);
+  checkResourceOf(options?.resourceOf, issues);
   issues.throwIfAny();
-  const { storage, onEvent } = options;
-  return async ({ result: { success, payer }, paymentPayload, transportContext }) => {
-    const resource = pathOf(transportContext) ?? plainPathOf(paymentPayload.resource?.url ?? "");
-    if (!success || payer === undefined || resource === undefined) return;
+  const { storage, onEvent, resourceOf } = options;
+  return ours(async ({ result: { success, payer }, paymentPayload, requirements, transportContext }: SettleContext) => {
+    if (!success || payer === undefined || !isPaidInFull({ requirements, payload: paymentPayload })) return;
+    const request = requestOf(transportContext);
+    const resource = request && nameOf(request, resourceOf);
+    if (resource === undefined) return;
     await storage.recordPayment(resource, payer);
     onEvent?.({ type: "payment_recorded", resource, address: payer });
-  };
+  });
 }
 
-/** The path that was requested. The client writes the resource of its payment, and might write another. */
-function pathOf(transportContext: unknown): string | undefined {
+/** The request of a payment. The client writes the resource of its payment, and might write another. */
+function requestOf(transportContext: unknown): PricedRequest | undefined {
   const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
-  const path = isJsonObject(request) ? request["path"] : undefined;
-  return typeof path === "string" ? path : undefined;
+  const adapter = isJsonObject(request) ? request["adapter"] : undefined;
+  return (adapter as Adapter | undefined)?.[PRICED_REQUEST];
 }
 
 /** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */

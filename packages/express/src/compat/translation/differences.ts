@@ -6,6 +6,7 @@
  */
 
 import type { HTTPRegistrations } from "../classes/http-resource-server.js";
+import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
 import { isStock } from "../classes/schemes.js";
 import type { RoutesConfig } from "../types.js";
 import { type UsedScheme, usedSchemes } from "./engine-options.js";
@@ -20,6 +21,7 @@ export function findDifferences({ server, routes, protectedRequestHooks }: HTTPR
     ...findWidenedKeys(routes),
     ...findShadowedKeys(routes),
     ...findHooks(server, protectedRequestHooks.length),
+    ...findSignIn(server, routes, protectedRequestHooks),
     ...usedSchemes(server, routes).flatMap(findHosting),
   ];
 }
@@ -93,6 +95,22 @@ function findHooks(server: Registrations, requestHooks: number): Notice[] {
     ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
   ];
   return texts.map((text) => ({ route: undefined, text }));
+}
+
+/** Hooks of `@x402/extensions` about sign-in record the resource that the client wrote. They look like any other hook. */
+function findSignIn(
+  { afterSettleHooks, registeredExtensions }: Registrations,
+  routes: RoutesConfig,
+  requestHooks: readonly object[],
+): Notice[] {
+  const extension: object = registeredExtensions.get(SIGN_IN_WITH_X) ?? {};
+  const hooks = [...requestHooks, ...afterSettleHooks];
+  const isWhole = "compile" in extension || "transportHooks" in extension;
+  if (isWhole || hooks.length === 0 || hooks.some((hook) => SIGN_IN_WITH_X in hook)) return [];
+  const declaring = entriesOf(routes).filter(([, { extensions = {} }]) => SIGN_IN_WITH_X in extensions);
+  const text =
+    "createSIWxRequestHook and createSIWxSettleHook of @x402/extensions grant any request to a path that was paid for once; import them from @farebox/express/compat/extensions";
+  return declaring.map(([route]) => ({ route, text }));
 }
 
 function findHosting({ scheme, network }: UsedScheme): Notice[] {
