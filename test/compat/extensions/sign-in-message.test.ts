@@ -172,35 +172,42 @@ describe("the hooks", () => {
   const storage = new InMemorySIWxStorage();
   const ask = createSIWxRequestHook({ storage, origin: ORIGIN.origin });
   const settled = createSIWxSettleHook({ storage });
-  const context = (header: string, path = "/weather") => ({
+  /** A request as the adapter of compat has it behind itself. */
+  const request = (path: string, { method = "GET", search = "", url = `${ORIGIN.origin}${path}`, native = {} } = {}) => ({
+    ...{ method, path, search, url, native, header: () => undefined },
+  });
+  const context = (header: string, path = "/weather", more: Parameters<typeof request>[1] = {}) => ({
     path,
-    adapter: { getHeader: (name: string) => (name === "sign-in-with-x" ? header : undefined) },
+    adapter: {
+      getHeader: (name: string) => (name.toLowerCase() === "sign-in-with-x" ? header : undefined),
+      [Symbol.for("farebox.pricedRequest")]: request(path, more),
+    },
+  });
+  /** A payment that has settled, whose client names another resource. */
+  const sale = (path: string, more: Parameters<typeof request>[1] = {}) => ({
+    result: { success: true, payer: account.address.toLowerCase() },
+    requirements: { amount: "1000" },
+    paymentPayload: { accepted: { amount: "1000" }, resource: { url: "https://evil.example/other" } },
+    transportContext: { request: context("", path, more) },
   });
 
   test("a wallet that paid for a path passes there, and nowhere else", async () => {
     const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
     expect(await ask(context(header))).toBeUndefined();
-    const resource = { url: "https://evil.example/other" };
-    const payer = account.address.toLowerCase();
-    const transportContext = { request: { path: "/weather" } };
-    await settled({ result: { success: false, payer }, paymentPayload: { resource }, transportContext });
+    const sold = sale("/weather");
+    await settled({ ...sold, result: { ...sold.result, success: false } });
+    await settled({ ...sold, requirements: { amount: "0" } });
+    await settled({ ...sold, transportContext: undefined });
+    await settled(sale("/weather", { method: "POST" }));
     expect(await ask(context(header))).toBeUndefined();
-    await settled({ result: { success: true, payer }, paymentPayload: { resource }, transportContext });
+    await settled(sold);
     expect(await ask(context(header))).toEqual({ grantAccess: true });
     expect(await ask(context(header, "/other"))).toBeUndefined();
+    for (const more of [{ method: "POST" }, { method: "HEAD" }, { search: "?size=large" }]) {
+      expect(await ask(context(header, "/weather", more))).toBeUndefined();
+    }
+    expect(await ask(context(header), { accepts: { price: () => "$5" } })).toBeUndefined();
     expect(await ask(context(""))).toBeUndefined();
-  });
-
-  test("a path that readers resolve is not recorded as the path that it leads to", async () => {
-    const own = new InMemorySIWxStorage();
-    const record = createSIWxSettleHook({ storage: own });
-    const result = { success: true, payer: account.address };
-    const url = "https://api.example.com/cheap/../expensive";
-    await record({ result, paymentPayload: { resource: { url } } });
-    await record({ result, paymentPayload: {}, transportContext: { request: { path: "/cheap/../expensive" } } });
-    expect(own.hasPaid("/expensive", account.address)).toBe(false);
-    await record({ result, paymentPayload: { resource: { url: "https://api.example.com/expensive?a=1" } } });
-    expect(own.hasPaid("/expensive", account.address)).toBe(true);
   });
 
   test("a signature is enough where nothing is sold", async () => {
@@ -242,10 +249,16 @@ describe("the hooks", () => {
     const at = async (origin: string) => {
       const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
       const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
-      return hook({ path: "/a", adapter: { getHeader: () => header, getUrl: () => `${origin}/a` } });
+      return (remoteAddress: string, headers = {}) => {
+        const native = { socket: { localAddress: "127.0.0.1", remoteAddress }, headers };
+        return hook(context(header, "/a", { url: `${origin}/a`, native }));
+      };
     };
-    expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
-    expect(await at("https://evil.example")).toBeUndefined();
+    const here = await at("http://localhost:4021");
+    expect(await here("::ffff:127.0.0.1")).toEqual({ grantAccess: true });
+    expect(await here("203.0.113.7")).toBeUndefined();
+    expect(await here("127.0.0.1", { "x-forwarded-for": "203.0.113.7" })).toBeUndefined();
+    expect(await (await at("https://evil.example"))("127.0.0.1")).toBeUndefined();
   });
 
   test("the constant of version 2.10 makes challenges that the reference's client signs", async () => {
