@@ -5,7 +5,13 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { HTTPFacilitatorClient, paymentMiddleware, x402ResourceServer } from "@farebox/express/compat";
+import type { Logger } from "@farebox/express";
+import {
+  HTTPFacilitatorClient,
+  type HTTPRequestContext,
+  paymentMiddleware,
+  x402ResourceServer,
+} from "@farebox/express/compat";
 import * as ours from "@farebox/express/compat/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
@@ -34,6 +40,7 @@ const SERVERS = [
 async function openShop(
   Server: (typeof SERVERS)[number][1],
   build: (origin: string) => { readonly extension: object; readonly routes: object },
+  logger: Logger = QUIET.logger,
 ) {
   const facilitator = createTestFacilitator();
   const facilitatorServer = await startFacilitatorServer({ facilitator });
@@ -43,7 +50,7 @@ async function openShop(
   const { extension, routes } = build(origin);
   const server = new Server(new HTTPFacilitatorClient({ url: facilitatorServer.url }) as never);
   server.register("eip155:84532", new ServerScheme() as never).registerExtension(extension as never);
-  app.use(paymentMiddleware(routes as never, server, undefined, undefined, true, QUIET));
+  app.use(paymentMiddleware(routes as never, server, undefined, undefined, true, { logger }));
   app.get(["/weather", "/weather/*rest", "/profile"], (_req, res) => void res.json({ sold: true }));
   const account = privateKeyToAccount(generatePrivateKey());
   facilitator.ledger.fund(account.address, 1_000_000n);
@@ -118,6 +125,76 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const sent: PayOptions[] = [{ path: "/weather/../expensive" }, { path: "/weather/today" }];
     for (const options of sent) expect((await pay(origin, { ...options, payer })).status).toBe(200);
     expect(paid).toEqual(["/weather/today"]);
+  });
+
+  test("sign-in-with-x of the reference grants no other method or query, and nothing below the full price", async () => {
+    const paid: string[] = [];
+    const storage = {
+      hasPaid: (path: string) => paid.includes(path),
+      recordPayment: (path: string) => void paid.push(path),
+    };
+    const extensions = theirs.declareSIWxExtension();
+    const { origin, account, payer, challenge, facilitator } = await openShop(Server, (own) => ({
+      extension: theirs.createSIWxResourceServerExtension({ storage, origin: own }),
+      routes: {
+        "GET /weather": { accepts: ACCEPTS, extensions },
+        "POST /weather": { accepts: { ...ACCEPTS, price: "$10" }, extensions },
+        "GET /weather/large": {
+          accepts: {
+            ...ACCEPTS,
+            price: (context: HTTPRequestContext) => (context.adapter.getHeader("x-l") ? "$5" : "$1"),
+          },
+          extensions,
+        },
+      },
+    }));
+    const { info, supportedChains } = (await challenge("/weather")).extensions![
+      "sign-in-with-x"
+    ] as never as theirs.SIWxExtension;
+    const payload = await theirs.createSIWxPayload({ ...info, ...supportedChains[0]! }, account, origin);
+    const headers = { "SIGN-IN-WITH-X": theirs.encodeSIWxHeader(payload) };
+    const send = async (path: string, method = "GET") => (await fetch(origin + path, { method, headers })).status;
+    expect((await pay(origin, { path: "/weather?size=small", payer })).status).toBe(200);
+    expect(paid).toEqual(["/weather%3Fsize%3Dsmall"]);
+    expect([await send("/weather?size=small"), await send("/weather?size=large"), await send("/weather")]).toEqual([
+      200, 402, 402,
+    ]);
+    expect((await pay(origin, { path: "/weather", payer })).status).toBe(200);
+    expect([await send("/weather"), await send("/weather", "POST"), await send("/weather", "HEAD")]).toEqual([
+      200, 402, 402,
+    ]);
+    // Another resource than /weather?size=small.
+    expect(await send("/weather%3Fsize%3Dsmall")).toBe(404);
+    expect((await challenge("/weather/large")).extensions?.["sign-in-with-x"]).toBeUndefined();
+    paid.push("/weather/large");
+    expect(await send("/weather/large")).toBe(402);
+    expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(2_000n);
+  });
+
+  test("what an extension declares reaches the challenge in any form, and what cannot be sent is logged", async () => {
+    const logged: unknown[] = [];
+    const extension = {
+      key: "quota",
+      dynamicInfoFields: ["left"],
+      enrichPaymentRequiredResponse: async (declaration: { perDay?: number }) =>
+        declaration.perDay === undefined ? (5 as never) : { left: 3 },
+    };
+    const { challenge, payingFetch, origin } = await openShop(
+      Server,
+      () => ({
+        extension,
+        routes: {
+          "GET /weather": { accepts: ACCEPTS, extensions: { quota: { perDay: 3 }, anything: { c: 3 } } },
+          "GET /profile": { accepts: ACCEPTS, extensions: { quota: {} } },
+        },
+      }),
+      { ...QUIET.logger, error: (event: string) => void logged.push(event) },
+    );
+    expect((await challenge("/weather")).extensions).toMatchObject({ quota: { left: 3 }, anything: { c: 3 } });
+    expect((await payingFetch(`${origin}/weather`)).status).toBe(200);
+    expect(logged).toEqual([]);
+    await challenge("/profile");
+    expect(logged).toEqual(["extension_failed"]);
   });
 
   test("offer-receipt of the reference signs offers and receipts", async () => {
@@ -196,7 +273,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
         "onBeforeSettle",
         "receipt",
         "onAfterSettle",
-      ].map((name) => [name, declaration]),
+      ].map((name) => [name, name === "onProtectedRequest" ? declaration : { ...declaration, level: "gold" }]),
     );
   });
 });

@@ -18,7 +18,7 @@ import {
 } from "@farebox/express/compat/extensions";
 import * as theirs from "@x402/extensions/sign-in-with-x";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 const ORIGIN = new URL("https://api.example.com");
 const account = privateKeyToAccount(generatePrivateKey());
@@ -173,7 +173,10 @@ describe("the hooks", () => {
   const ask = createSIWxRequestHook({ storage, origin: ORIGIN.origin });
   const settled = createSIWxSettleHook({ storage });
   /** A request as the adapter of compat has it behind itself. */
-  const request = (path: string, { method = "GET", search = "", url = `${ORIGIN.origin}${path}`, native = {} } = {}) => ({
+  const request = (
+    path: string,
+    { method = "GET", search = "", url = `${ORIGIN.origin}${path}`, native = {} } = {},
+  ) => ({
     ...{ method, path, search, url, native, header: () => undefined },
   });
   const context = (header: string, path = "/weather", more: Parameters<typeof request>[1] = {}) => ({
@@ -233,6 +236,18 @@ describe("the hooks", () => {
     const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
     expect([await once(context(header)), await once(context(header))]).toEqual([{ grantAccess: true }, undefined]);
     expect(events).toEqual(["access_granted", "nonce_reused"]);
+  });
+
+  test("a storage that does not answer for 5 seconds is given up", async () => {
+    const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const hanging = { hasPaid: () => new Promise<boolean>(() => {}), recordPayment() {} };
+    const hook = createSIWxRequestHook({ storage: hanging, origin: ORIGIN.origin });
+    const refused = expect(hook(context(header))).rejects.toThrow("5000 milliseconds");
+    await vi.advanceTimersByTimeAsync(5_000);
+    await refused;
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test("what would let others in is refused at start", () => {

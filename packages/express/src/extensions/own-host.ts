@@ -65,9 +65,14 @@ const FORWARDED = ["x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-i
 function isOnThisMachine(native: unknown): boolean {
   const { socket, headers } = (native ?? {}) as { readonly socket?: unknown; readonly headers?: unknown };
   if (typeof socket !== "object" || socket === null || !isJsonObject(headers)) return false;
-  const { localAddress, remoteAddress } = socket as { readonly localAddress?: unknown; readonly remoteAddress?: unknown };
+  const { localAddress, remoteAddress } = socket as {
+    readonly localAddress?: unknown;
+    readonly remoteAddress?: unknown;
+  };
   const isLoopback = (address: unknown) => typeof address === "string" && LOOPBACK_ADDRESS.test(address);
-  return isLoopback(localAddress) && isLoopback(remoteAddress) && FORWARDED.every((name) => headers[name] === undefined);
+  return (
+    isLoopback(localAddress) && isLoopback(remoteAddress) && FORWARDED.every((name) => headers[name] === undefined)
+  );
 }
 
 /** The URL of the resource in a payment that the facilitator got: the seller's. */

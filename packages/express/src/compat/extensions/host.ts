@@ -204,7 +204,9 @@ class HostedDeclaration {
       const hook = hooks[name as keyof ResourceServerExtensionHooks] as Hook | undefined;
       const call = (context: SettleResultContext) => {
         const isPart = list === "afterSettleHooks" && this.#isSignIn && !isPaidInFull(toCharged(context));
-        return isPart ? undefined : hook?.call(hooks, this.#declarationFor(context), withOwnResource(context, { isSignIn: this.#isSignIn }));
+        return isPart
+          ? undefined
+          : hook?.call(hooks, this.#declarationFor(context), withOwnResource(context, { isSignIn: this.#isSignIn }));
       };
       return [list, hook === undefined ? [] : [call]];
     });
@@ -286,7 +288,10 @@ function withOwnResource<C extends { readonly paymentPayload: unknown; readonly 
   const { request } = (context.transportContext ?? {}) as Partial<HTTPTransportContext>;
   if (request === undefined && !isSignIn) return context;
   const path = isSignIn ? request && purchaseOf(request) : request?.path;
-  const paymentPayload = { ...(context.paymentPayload as PaymentPayload), resource: request && resourceAt(path, request) };
+  const paymentPayload = {
+    ...(context.paymentPayload as PaymentPayload),
+    resource: request && resourceAt(path, request),
+  };
   return { ...context, paymentPayload };
 }
 

@@ -5,8 +5,8 @@
  * @module
  */
 
-import type { HTTPRegistrations } from "../classes/http-resource-server.js";
 import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
+import type { HTTPRegistrations } from "../classes/http-resource-server.js";
 import { isStock } from "../classes/schemes.js";
 import type { RoutesConfig } from "../types.js";
 import { type UsedScheme, usedSchemes } from "./engine-options.js";
