@@ -16,7 +16,8 @@ import * as ours from "@farebox/express/compat/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
-import { x402ResourceServer as TheirServer } from "@x402/core/server";
+import { type RoutesConfig as TheirRoutes, x402ResourceServer as TheirServer } from "@x402/core/server";
+import type { ResourceServerExtension as TheirExtension } from "@x402/core/types";
 import { ExactEvmScheme } from "@x402/evm";
 import { ExactEvmScheme as ServerScheme } from "@x402/evm/exact/server";
 import * as theirs from "@x402/extensions";
@@ -63,6 +64,20 @@ async function openShop(
   };
   return { origin, account, payer, challenge, facilitator, payingFetch: wrapFetchWithPayment(fetch, client) };
 }
+
+test("routes and extensions that are typed by the reference compile without a cast", () => {
+  const routes: TheirRoutes = {
+    "GET /weather": { accepts: { ...ACCEPTS, payTo: (context) => context.paymentHeader ?? PAY_TO } },
+  };
+  const quota: TheirExtension = {
+    key: "quota",
+    transportHooks: { http: { onProtectedRequest: async (_declaration, { path }) => ({ abort: true, reason: path }) } },
+  };
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+  server.register("eip155:84532", new ServerScheme()).registerExtension(quota);
+  server.registerExtension(theirs.bazaarResourceServerExtension);
+  expect(paymentMiddleware(routes, server, undefined, undefined, true, QUIET)).toBeTypeOf("function");
+});
 
 describe.each(SERVERS)("%s", (_name, Server) => {
   test.each([
