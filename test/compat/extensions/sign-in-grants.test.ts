@@ -14,7 +14,8 @@ import { createPayer, createTestFacilitator, type PayOptions, pay } from "@fareb
 import { createSIWxPayload, encodeSIWxHeader } from "@x402/extensions/sign-in-with-x";
 import express from "express";
 import { privateKeyToAccount } from "viem/accounts";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { createLeasingStore } from "../../express/shared-store.js";
 import { serve } from "./serving.js";
 
 const NETWORK = "eip155:84532";
@@ -59,7 +60,7 @@ async function openShop(
     return (await pay(origin, { ...sent, path, headers })).status;
   };
   return {
-    ...{ origin, signIn, proof },
+    ...{ facilitator, payments, payer, signIn },
     buy: async (path: string, sent: PayOptions = {}) => (await pay(origin, { ...sent, path, payer })).status,
     moved: () => facilitator.ledger.transfers.map(({ amount }) => amount),
   };
@@ -125,6 +126,26 @@ test("resourceOf names what a purchase grants", async () => {
   expect(await buy("/g", { body: { n: 10 } })).toBe(200);
   expect(await signIn("/g", { body: { n: 10 } })).toBe(402);
   expect(moved()).toEqual([1_000n, 5_000_000n]);
+});
+
+test("a payment that settles in the background is recorded for the request that it came with", async () => {
+  const { store } = createLeasingStore().options;
+  const storage = new InMemorySIWxStorage();
+  const routes = { "GET /a": priced("$0.001") };
+  const { buy, facilitator, payments, payer } = await openShop(routes, { storage }, { store });
+  facilitator.faults.next("settle", { kind: "drop" });
+  expect(await buy("/a?size=small")).toBe(503);
+  await payments.close();
+  expect(storage.hasPaid("/a?size=small", payer.address)).toBe(false);
+  const other = createPayments({
+    ...{ facilitator, store, extensions: [createSIWxResourceServerExtension({ storage })] },
+    logger: { info() {}, warn() {}, error() {} },
+  });
+  onTestFinished(() => other.close());
+  other.routes(routes);
+  expect(await other.recover()).toMatchObject({ settled: 1 });
+  expect(storage.hasPaid("/a?size=small", payer.address)).toBe(true);
+  expect(storage.hasPaid("/a", payer.address)).toBe(false);
 });
 
 test("one of three requests with one signature passes when they arrive at once", async () => {

@@ -86,12 +86,12 @@ export function createSIWxRequestHook(
     const admittance = { storage, verifyOptions, onEvent, isAuthOnly };
     const isGranted = await admit(header, { origin: new URL(own), resource }, admittance);
     return isGranted ? { grantAccess: true } : undefined;
-  });
+  }, resourceOf);
 }
 
-/** Marks a hook, so that those of `@x402/extensions` are told from it. */
-function ours<T extends object>(hook: T): T {
-  return Object.assign(hook, { [SIGN_IN_WITH_X]: true });
+/** Marks a hook, so that those of `@x402/extensions` are told from it: with whether the seller names purchases. */
+function ours<T extends object>(hook: T, resourceOf: ResourceOf | undefined): T {
+  return Object.assign(hook, { [SIGN_IN_WITH_X]: resourceOf !== undefined });
 }
 
 function nameOf(request: PricedRequest, resourceOf: ResourceOf | undefined): string | undefined {
@@ -121,7 +121,7 @@ export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (con
     if (resource === undefined) return;
     await storage.recordPayment(resource, payer);
     onEvent?.({ type: "payment_recorded", resource, address: payer });
-  });
+  }, resourceOf);
 }
 
 /** The request of a payment. The client writes the resource of its payment, and might write another. */
