@@ -236,6 +236,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
 
   test("an extension is heard in every part of its interface, with its declaration, on routes that declare it", async () => {
     const heard: [string, unknown][] = [];
+    let enriched = 0;
     const hear = (name: string, said?: unknown) => async (declaration: unknown, context: unknown) => {
       JSON.stringify(context);
       heard.push([name, declaration]);
@@ -244,7 +245,10 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const extension = {
       key: "loyalty",
       dynamicInfoFields: ["nonce"],
-      enrichDeclaration: (declaration: unknown) => ({ ...(declaration as object), level: "gold" }),
+      enrichDeclaration: (declaration: unknown) => {
+        enriched += 1;
+        return { ...(declaration as object), level: "gold" };
+      },
       enrichPaymentRequiredResponse: async (declaration: unknown) => {
         const { level, points } = declaration as { level: string; points: number };
         return { info: { level, points, nonce: "n" }, schema: { type: "object" } };
@@ -276,9 +280,12 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     expect((await payingFetch(`${origin}/profile`)).status).toBe(200);
     expect(heard.map(([name]) => name)).toEqual(["onProtectedRequest"]);
     heard.length = 0;
+    enriched = 0;
     const response = await payingFetch(`${origin}/weather`);
     const { extensions } = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
     expect(extensions?.["loyalty"]).toEqual({ points: 7 });
+    // Once for the request that got the challenge, and once for the one that paid.
+    expect(enriched).toBe(2);
     expect(heard).toEqual(
       [
         "onProtectedRequest",

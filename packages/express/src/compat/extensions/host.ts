@@ -98,6 +98,8 @@ class HostedDeclaration {
   /** What facilitators and documents get. */
   readonly #plain: ExtensionDeclaration | undefined;
   readonly #host: DeclarationHost;
+  /** By the framework's request. */
+  readonly #enriched = new WeakMap<object, unknown>();
 
   constructor(extension: ResourceServerExtension, declaration: unknown, host: DeclarationHost) {
     this.#extension = extension;
@@ -130,9 +132,8 @@ class HostedDeclaration {
   async #challenge(context: ChallengeContext): Promise<ExtensionDeclaration | undefined> {
     const { request, resource, offers, error } = context;
     const transportContext: HTTPTransportContext = { request: toRequestContext(request) };
-    const { enrichDeclaration, enrichPaymentRequiredResponse } = this.#extension;
-    const declared = enrichDeclaration?.call(this.#extension, this.#declaration, transportContext.request);
-    const declaration = declared ?? this.#declaration;
+    const { enrichPaymentRequiredResponse } = this.#extension;
+    const declaration = this.#enrich(transportContext.request);
     const requirements = frozenCopy(offers) as unknown as PaymentRequiredContext["requirements"];
     const resourceInfo = { ...resource } as PaymentRequiredContext["resourceInfo"];
     const extensions = { [this.#extension.key]: declaration };
@@ -151,8 +152,23 @@ class HostedDeclaration {
   /** The declaration that hooks about payments get. Those about requests get it as the seller wrote it. */
   #declarationFor({ transportContext }: { readonly transportContext?: unknown }): unknown {
     const { request } = (transportContext ?? {}) as Partial<HTTPTransportContext>;
-    if (request === undefined) return this.#declaration;
-    return this.#extension.enrichDeclaration?.(this.#declaration, request) ?? this.#declaration;
+    try {
+      return request === undefined ? this.#declaration : this.#enrich(request);
+    } catch {
+      // The challenge had the same error, and the log has it.
+      return this.#declaration;
+    }
+  }
+
+  /** As in the reference, once for each request. */
+  #enrich(request: HTTPRequestContext): unknown {
+    const { req } = request.adapter as { readonly req?: unknown };
+    const key = typeof req === "object" && req !== null ? req : request;
+    if (!this.#enriched.has(key)) {
+      const enriched = this.#extension.enrichDeclaration?.(this.#declaration, request);
+      this.#enriched.set(key, enriched ?? this.#declaration);
+    }
+    return this.#enriched.get(key);
   }
 
   get #isSignIn(): boolean {
