@@ -194,20 +194,28 @@ describe.each(SERVERS)("%s", (_name, Server) => {
       enrichPaymentRequiredResponse: async (declaration: { perDay?: number }) =>
         declaration.perDay === undefined ? (5 as never) : { left: 3 },
     };
-    const { challenge, payingFetch, origin } = await openShop(
+    const { challenge, payer, origin } = await openShop(
       Server,
       () => ({
         extension,
         routes: {
-          "GET /weather": { accepts: ACCEPTS, extensions: { quota: { perDay: 3 }, anything: { c: 3 } } },
+          "GET /weather": {
+            accepts: ACCEPTS,
+            extensions: { quota: { perDay: 3 }, anything: { c: 3 }, "builder-code": { a: "shop" } },
+          },
           "GET /profile": { accepts: ACCEPTS, extensions: { quota: {} } },
         },
       }),
       { ...QUIET.logger, error: (event: string) => void logged.push(event) },
     );
     expect((await challenge("/weather")).extensions).toMatchObject({ quota: { left: 3 }, anything: { c: 3 } });
-    expect((await payingFetch(`${origin}/weather`)).status).toBe(200);
-    expect(logged).toEqual([]);
+    const echo = { quota: { info: { left: 9 } }, "builder-code": { info: { s: ["wallet"] } } };
+    const paid = await pay(origin, {
+      path: "/weather",
+      payer,
+      mutate: (payment) => ({ ...payment, extensions: echo as never }),
+    });
+    expect([paid.status, logged]).toEqual([200, []]);
     await challenge("/profile");
     expect(logged).toEqual(["extension_failed"]);
   });
