@@ -62,7 +62,7 @@ async function openShop(
     const { status, headers } = await fetch(origin + path);
     return { status, ...decodePaymentRequiredHeader(headers.get("PAYMENT-REQUIRED") ?? "") };
   };
-  return { origin, account, payer, challenge, facilitator, payingFetch: wrapFetchWithPayment(fetch, client) };
+  return { origin, account, payer, challenge, facilitator, server, payingFetch: wrapFetchWithPayment(fetch, client) };
 }
 
 test("routes and extensions that are typed by the reference compile without a cast", () => {
@@ -115,10 +115,12 @@ describe.each(SERVERS)("%s", (_name, Server) => {
   test("a payment whose client names another resource is not recorded for that one", async () => {
     const paid: string[] = [];
     const storage = { hasPaid: () => false, recordPayment: (resource: string) => void paid.push(resource) };
-    const { origin, account } = await openShop(Server, (own) => ({
+    const { origin, account, server } = await openShop(Server, (own) => ({
       extension: theirs.createSIWxResourceServerExtension({ storage, origin: own }),
       routes: { "GET /weather": { accepts: ACCEPTS, extensions: theirs.declareSIWxExtension() } },
     }));
+    // Some sellers register the hook besides the extension.
+    server.onAfterSettle(theirs.createSIWxSettleHook({ storage }) as never);
     const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
     const challenge = decodePaymentRequiredHeader(
       (await fetch(`${origin}/weather`)).headers.get("PAYMENT-REQUIRED") ?? "",
@@ -127,7 +129,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const forged = { ...payment, resource: { ...payment.resource, url: `${origin}/expensive` } };
     const header = Buffer.from(JSON.stringify(forged)).toString("base64");
     expect((await fetch(`${origin}/weather`, { headers: { "PAYMENT-SIGNATURE": header } })).status).toBe(200);
-    expect(paid).toEqual(["/weather"]);
+    expect(paid).toEqual(["/weather", "/weather"]);
   });
 
   test("a payment for /weather/../expensive gives no access to /expensive", async () => {
