@@ -193,6 +193,7 @@ describe("differences", () => {
   test.each([
     ['const { ExactEvmScheme } = require("@x402/evm/exact/server")', "commonjs"],
     ["server.onBeforeVerify(check)", "hooks-that-throw"],
+    ['import { declareSIWxExtension } from "@x402/extensions"; const own = declareSIWxExtension()', "sign-in"],
     ["server.onProtectedRequest(async () => { throw 1; })", "hooks-that-throw"],
     ["const { req } = context.adapter as unknown as Own", "adapter"],
     ["paymentMiddleware(routes, server, undefined, undefined, false)", "sync-facilitator-on-start"],

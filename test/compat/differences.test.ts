@@ -16,6 +16,8 @@ import {
   x402HTTPResourceServer,
   x402ResourceServer,
 } from "@farebox/express/compat";
+import * as ours from "@farebox/express/compat/extensions";
+import * as theirs from "@x402/extensions";
 import { expect, test } from "vitest";
 import { NETWORK, PAY_TO, PAY_TO_SVM, SOLANA } from "./stage.js";
 
@@ -117,4 +119,22 @@ test("a scheme that is hosted, and a node that is not asked", () => {
     "exact on stellar:told is hosted: each challenge waits for its scheme, and only the facilitator can tell a payment that was used",
     `exact on ${SOLANA}: rpcUrl is not used, as no node is asked for a challenge`,
   ]);
+});
+
+test("sign-in by hooks is told where it grants too much, or nothing", () => {
+  const extensions = ours.declareSIWxExtension();
+  const told = (hooks: typeof theirs | typeof ours, key: string, more: object = {}) => {
+    const { options, lines } = listen();
+    const storage = new ours.InMemorySIWxStorage();
+    const request = hooks.createSIWxRequestHook({ storage, origin: "https://api.example.com", ...more } as never);
+    const registered = server().onAfterSettle(hooks.createSIWxSettleHook({ storage, ...more } as never) as never);
+    const httpServer = new x402HTTPResourceServer(registered, { [key]: { accepts: OPTION, extensions } });
+    httpServer.onProtectedRequest(request as never);
+    paymentMiddlewareFromHTTPServer(httpServer, undefined, undefined, true, options);
+    return lines.filter((line) => line.includes("SIWx"));
+  };
+  expect(told(theirs, "GET /told-siwx-1")).toEqual([expect.stringMatching(/siwx-1: .* grant any request to a path/)]);
+  expect(told(ours, "GET /told-siwx-2")).toEqual([]);
+  expect(told(ours, "POST /told-siwx-3")).toEqual([expect.stringMatching(/siwx-3: nobody signs in without/)]);
+  expect(told(ours, "POST /told-siwx-4", { resourceOf: ({ path }: { path: string }) => path })).toEqual([]);
 });

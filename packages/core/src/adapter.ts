@@ -29,3 +29,4 @@ export { matchesMount } from "./route/path.js";
 export { type BodyDigest, type BodyProblem, type GateRequest, joinValues } from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";
 export type { Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";
+export { type SettledFor, settledFor } from "./settlement/settle.js";

@@ -37,6 +37,8 @@ export interface CompiledDeclaration {
   readonly challenge?: (
     context: ChallengeContext,
   ) => ExtensionDeclaration | undefined | Promise<ExtensionDeclaration | undefined>;
+  /** Whether `challenge` may return any JSON object, also one without `info` and `schema`. Default `false`. */
+  readonly isFreeForm?: boolean;
   /**
    * Fields of `info` that differ per challenge. The facilitator gets the client's copy of them as it was sent. Of all other fields it
    * gets those of `at`. Default: none.
@@ -85,6 +87,8 @@ export interface DeclarationContext {
   readonly ownHosts: readonly string[];
   /** Whether the route sells nothing, `accepts: []`: hooks decide who may pass. */
   readonly isAuthOnly: boolean;
+  /** Whether a function sets a price of the route. */
+  readonly isPricedPerRequest: boolean;
   /** Add mistakes here. */
   readonly issues: Issues;
 }

@@ -44,6 +44,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "matchesMount",
       "placeOfRoute",
       "privateCacheControl",
+      "settledFor",
       "writeCanonicalText",
     ]
   `);

@@ -5,12 +5,19 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { HTTPFacilitatorClient, paymentMiddleware, x402ResourceServer } from "@farebox/express/compat";
+import type { Logger } from "@farebox/express";
+import {
+  HTTPFacilitatorClient,
+  type HTTPRequestContext,
+  paymentMiddleware,
+  x402ResourceServer,
+} from "@farebox/express/compat";
 import * as ours from "@farebox/express/compat/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
-import { x402ResourceServer as TheirServer } from "@x402/core/server";
+import { type RoutesConfig as TheirRoutes, x402ResourceServer as TheirServer } from "@x402/core/server";
+import type { ResourceServerExtension as TheirExtension } from "@x402/core/types";
 import { ExactEvmScheme } from "@x402/evm";
 import { ExactEvmScheme as ServerScheme } from "@x402/evm/exact/server";
 import * as theirs from "@x402/extensions";
@@ -34,6 +41,7 @@ const SERVERS = [
 async function openShop(
   Server: (typeof SERVERS)[number][1],
   build: (origin: string) => { readonly extension: object; readonly routes: object },
+  logger: Logger = QUIET.logger,
 ) {
   const facilitator = createTestFacilitator();
   const facilitatorServer = await startFacilitatorServer({ facilitator });
@@ -43,7 +51,7 @@ async function openShop(
   const { extension, routes } = build(origin);
   const server = new Server(new HTTPFacilitatorClient({ url: facilitatorServer.url }) as never);
   server.register("eip155:84532", new ServerScheme() as never).registerExtension(extension as never);
-  app.use(paymentMiddleware(routes as never, server, undefined, undefined, true, QUIET));
+  app.use(paymentMiddleware(routes as never, server, undefined, undefined, true, { logger }));
   app.get(["/weather", "/weather/*rest", "/profile"], (_req, res) => void res.json({ sold: true }));
   const account = privateKeyToAccount(generatePrivateKey());
   facilitator.ledger.fund(account.address, 1_000_000n);
@@ -54,8 +62,22 @@ async function openShop(
     const { status, headers } = await fetch(origin + path);
     return { status, ...decodePaymentRequiredHeader(headers.get("PAYMENT-REQUIRED") ?? "") };
   };
-  return { origin, account, payer, challenge, facilitator, payingFetch: wrapFetchWithPayment(fetch, client) };
+  return { origin, account, payer, challenge, facilitator, server, payingFetch: wrapFetchWithPayment(fetch, client) };
 }
+
+test("routes and extensions that are typed by the reference compile without a cast", () => {
+  const routes: TheirRoutes = {
+    "GET /weather": { accepts: { ...ACCEPTS, payTo: (context) => context.paymentHeader ?? PAY_TO } },
+  };
+  const quota: TheirExtension = {
+    key: "quota",
+    transportHooks: { http: { onProtectedRequest: async (_declaration, { path }) => ({ abort: true, reason: path }) } },
+  };
+  const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+  server.register("eip155:84532", new ServerScheme()).registerExtension(quota);
+  server.registerExtension(theirs.bazaarResourceServerExtension);
+  expect(paymentMiddleware(routes, server, undefined, undefined, true, QUIET)).toBeTypeOf("function");
+});
 
 describe.each(SERVERS)("%s", (_name, Server) => {
   test.each([
@@ -93,10 +115,12 @@ describe.each(SERVERS)("%s", (_name, Server) => {
   test("a payment whose client names another resource is not recorded for that one", async () => {
     const paid: string[] = [];
     const storage = { hasPaid: () => false, recordPayment: (resource: string) => void paid.push(resource) };
-    const { origin, account } = await openShop(Server, (own) => ({
+    const { origin, account, server } = await openShop(Server, (own) => ({
       extension: theirs.createSIWxResourceServerExtension({ storage, origin: own }),
       routes: { "GET /weather": { accepts: ACCEPTS, extensions: theirs.declareSIWxExtension() } },
     }));
+    // Some sellers register the hook besides the extension.
+    server.onAfterSettle(theirs.createSIWxSettleHook({ storage }) as never);
     const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
     const challenge = decodePaymentRequiredHeader(
       (await fetch(`${origin}/weather`)).headers.get("PAYMENT-REQUIRED") ?? "",
@@ -105,7 +129,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const forged = { ...payment, resource: { ...payment.resource, url: `${origin}/expensive` } };
     const header = Buffer.from(JSON.stringify(forged)).toString("base64");
     expect((await fetch(`${origin}/weather`, { headers: { "PAYMENT-SIGNATURE": header } })).status).toBe(200);
-    expect(paid).toEqual(["/weather"]);
+    expect(paid).toEqual(["/weather", "/weather"]);
   });
 
   test("a payment for /weather/../expensive gives no access to /expensive", async () => {
@@ -118,6 +142,84 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const sent: PayOptions[] = [{ path: "/weather/../expensive" }, { path: "/weather/today" }];
     for (const options of sent) expect((await pay(origin, { ...options, payer })).status).toBe(200);
     expect(paid).toEqual(["/weather/today"]);
+  });
+
+  test("sign-in-with-x of the reference grants no other method or query, and nothing below the full price", async () => {
+    const paid: string[] = [];
+    const storage = {
+      hasPaid: (path: string) => paid.includes(path),
+      recordPayment: (path: string) => void paid.push(path),
+    };
+    const extensions = theirs.declareSIWxExtension();
+    const { origin, account, payer, challenge, facilitator } = await openShop(Server, (own) => ({
+      extension: theirs.createSIWxResourceServerExtension({ storage, origin: own }),
+      routes: {
+        "GET /weather": { accepts: ACCEPTS, extensions },
+        "POST /weather": { accepts: { ...ACCEPTS, price: "$10" }, extensions },
+        "GET /weather/large": {
+          accepts: {
+            ...ACCEPTS,
+            price: (context: HTTPRequestContext) => (context.adapter.getHeader("x-l") ? "$5" : "$1"),
+          },
+          extensions,
+        },
+      },
+    }));
+    const { info, supportedChains } = (await challenge("/weather")).extensions![
+      "sign-in-with-x"
+    ] as never as theirs.SIWxExtension;
+    const payload = await theirs.createSIWxPayload({ ...info, ...supportedChains[0]! }, account, origin);
+    const headers = { "SIGN-IN-WITH-X": theirs.encodeSIWxHeader(payload) };
+    const send = async (path: string, method = "GET") => (await fetch(origin + path, { method, headers })).status;
+    expect((await pay(origin, { path: "/weather?size=small", payer })).status).toBe(200);
+    expect(paid).toEqual(["/weather%3Fsize%3Dsmall"]);
+    expect([await send("/weather?size=small"), await send("/weather?size=large"), await send("/weather")]).toEqual([
+      200, 402, 402,
+    ]);
+    expect((await pay(origin, { path: "/weather", payer })).status).toBe(200);
+    expect([await send("/weather"), await send("/weather", "POST"), await send("/weather", "HEAD")]).toEqual([
+      200, 402, 402,
+    ]);
+    // Another resource than /weather?size=small.
+    expect(await send("/weather%3Fsize%3Dsmall")).toBe(404);
+    expect((await challenge("/weather/large")).extensions?.["sign-in-with-x"]).toBeUndefined();
+    paid.push("/weather/large");
+    expect(await send("/weather/large")).toBe(402);
+    expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(2_000n);
+  });
+
+  test("what an extension declares reaches the challenge in any form, and what cannot be sent is logged", async () => {
+    const logged: unknown[] = [];
+    const extension = {
+      key: "quota",
+      dynamicInfoFields: ["left"],
+      enrichPaymentRequiredResponse: async (declaration: { perDay?: number }) =>
+        declaration.perDay === undefined ? (5 as never) : { left: 3 },
+    };
+    const { challenge, payer, origin } = await openShop(
+      Server,
+      () => ({
+        extension,
+        routes: {
+          "GET /weather": {
+            accepts: ACCEPTS,
+            extensions: { quota: { perDay: 3 }, anything: { c: 3 }, "builder-code": { a: "shop" } },
+          },
+          "GET /profile": { accepts: ACCEPTS, extensions: { quota: {} } },
+        },
+      }),
+      { ...QUIET.logger, error: (event: string) => void logged.push(event) },
+    );
+    expect((await challenge("/weather")).extensions).toMatchObject({ quota: { left: 3 }, anything: { c: 3 } });
+    const echo = { quota: { info: { left: 9 } }, "builder-code": { info: { s: ["wallet"] } } };
+    const paid = await pay(origin, {
+      path: "/weather",
+      payer,
+      mutate: (payment) => ({ ...payment, extensions: echo as never }),
+    });
+    expect([paid.status, logged]).toEqual([200, []]);
+    await challenge("/profile");
+    expect(logged).toEqual(["extension_failed"]);
   });
 
   test("offer-receipt of the reference signs offers and receipts", async () => {
@@ -144,6 +246,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
 
   test("an extension is heard in every part of its interface, with its declaration, on routes that declare it", async () => {
     const heard: [string, unknown][] = [];
+    let enriched = 0;
     const hear = (name: string, said?: unknown) => async (declaration: unknown, context: unknown) => {
       JSON.stringify(context);
       heard.push([name, declaration]);
@@ -152,7 +255,10 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     const extension = {
       key: "loyalty",
       dynamicInfoFields: ["nonce"],
-      enrichDeclaration: (declaration: unknown) => ({ ...(declaration as object), level: "gold" }),
+      enrichDeclaration: (declaration: unknown) => {
+        enriched += 1;
+        return { ...(declaration as object), level: "gold" };
+      },
       enrichPaymentRequiredResponse: async (declaration: unknown) => {
         const { level, points } = declaration as { level: string; points: number };
         return { info: { level, points, nonce: "n" }, schema: { type: "object" } };
@@ -184,9 +290,12 @@ describe.each(SERVERS)("%s", (_name, Server) => {
     expect((await payingFetch(`${origin}/profile`)).status).toBe(200);
     expect(heard.map(([name]) => name)).toEqual(["onProtectedRequest"]);
     heard.length = 0;
+    enriched = 0;
     const response = await payingFetch(`${origin}/weather`);
     const { extensions } = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
     expect(extensions?.["loyalty"]).toEqual({ points: 7 });
+    // Once for the request that got the challenge, and once for the one that paid.
+    expect(enriched).toBe(2);
     expect(heard).toEqual(
       [
         "onProtectedRequest",
@@ -196,7 +305,7 @@ describe.each(SERVERS)("%s", (_name, Server) => {
         "onBeforeSettle",
         "receipt",
         "onAfterSettle",
-      ].map((name) => [name, declaration]),
+      ].map((name) => [name, name === "onProtectedRequest" ? declaration : { ...declaration, level: "gold" }]),
     );
   });
 });

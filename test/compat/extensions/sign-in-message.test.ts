@@ -18,7 +18,7 @@ import {
 } from "@farebox/express/compat/extensions";
 import * as theirs from "@x402/extensions/sign-in-with-x";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 const ORIGIN = new URL("https://api.example.com");
 const account = privateKeyToAccount(generatePrivateKey());
@@ -172,66 +172,45 @@ describe("the hooks", () => {
   const storage = new InMemorySIWxStorage();
   const ask = createSIWxRequestHook({ storage, origin: ORIGIN.origin });
   const settled = createSIWxSettleHook({ storage });
-  const context = (header: string, path = "/weather") => ({
+  /** A request as the adapter of compat has it behind itself. */
+  const request = (
+    path: string,
+    { method = "GET", search = "", url = `${ORIGIN.origin}${path}`, native = {} } = {},
+  ) => ({
+    ...{ method, path, search, url, native, header: () => undefined },
+  });
+  const context = (header: string, path = "/weather", more: Parameters<typeof request>[1] = {}) => ({
     path,
-    adapter: { getHeader: (name: string) => (name === "sign-in-with-x" ? header : undefined) },
+    adapter: {
+      getHeader: (name: string) => (name.toLowerCase() === "sign-in-with-x" ? header : undefined),
+      [Symbol.for("farebox.pricedRequest")]: request(path, more),
+    },
+  });
+  /** A payment that has settled, whose client names another resource. */
+  const sale = (path: string, more: Parameters<typeof request>[1] = {}) => ({
+    result: { success: true, payer: account.address.toLowerCase() },
+    requirements: { amount: "1000" },
+    paymentPayload: { accepted: { amount: "1000" }, resource: { url: "https://evil.example/other" } },
+    transportContext: { request: context("", path, more) },
   });
 
   test("a wallet that paid for a path passes there, and nowhere else", async () => {
     const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
     expect(await ask(context(header))).toBeUndefined();
-    const resource = { url: "https://evil.example/other" };
-    const payer = account.address.toLowerCase();
-    const transportContext = { request: { path: "/weather" } };
-    await settled({ result: { success: false, payer }, paymentPayload: { resource }, transportContext });
+    const sold = sale("/weather");
+    await settled({ ...sold, result: { ...sold.result, success: false } });
+    await settled({ ...sold, requirements: { amount: "0" } });
+    await settled({ ...sold, transportContext: undefined });
+    await settled(sale("/weather", { method: "POST" }));
     expect(await ask(context(header))).toBeUndefined();
-    await settled({ result: { success: true, payer }, paymentPayload: { resource }, transportContext });
+    await settled(sold);
     expect(await ask(context(header))).toEqual({ grantAccess: true });
     expect(await ask(context(header, "/other"))).toBeUndefined();
+    for (const more of [{ method: "POST" }, { method: "HEAD" }, { search: "?size=large" }]) {
+      expect(await ask(context(header, "/weather", more))).toBeUndefined();
+    }
+    expect(await ask(context(header), { accepts: { price: () => "$5" } })).toBeUndefined();
     expect(await ask(context(""))).toBeUndefined();
-  });
-
-  test("a wallet that paid passes with the same method and query, and without a body", async () => {
-    const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
-    const own = new InMemorySIWxStorage();
-    const hook = createSIWxRequestHook({ storage: own, origin: ORIGIN.origin });
-    const record = createSIWxSettleHook({ storage: own });
-    const adapt = (method: string, search: string, body?: unknown, headers: Record<string, string> = {}) => ({
-      getMethod: () => method,
-      getUrl: () => `https://api.example.com/r${search}`,
-      getBody: () => body,
-      getHeader: (name: string) => (name === "sign-in-with-x" ? header : headers[name]),
-    });
-    type Adapter = ReturnType<typeof adapt>;
-    const pay = (adapter: Adapter, amount?: string) =>
-      record({
-        result: { success: true, payer: account.address, ...(amount === undefined ? {} : { amount }) },
-        paymentPayload: {},
-        transportContext: { request: { path: "/r", adapter } },
-      });
-    const passes = async (adapter: Adapter) => (await hook({ path: "/r", adapter })) !== undefined;
-    await pay(adapt("GET", "?none"), "0");
-    expect(await passes(adapt("GET", "?none"))).toBe(false);
-    await pay(adapt("POST", "?small", { n: 1 }));
-    await pay(adapt("POST", "?small", undefined, { "content-length": "9" }));
-    expect(await passes(adapt("POST", "?small"))).toBe(false);
-    await pay(adapt("POST", "?small", {}));
-    expect(await passes(adapt("POST", "?small"))).toBe(true);
-    expect(await passes(adapt("POST", "?small", { n: 1 }))).toBe(false);
-    expect(await passes(adapt("GET", "?small"))).toBe(false);
-    expect(await passes(adapt("POST", ""))).toBe(false);
-  });
-
-  test("a path that readers resolve is not recorded as the path that it leads to", async () => {
-    const own = new InMemorySIWxStorage();
-    const record = createSIWxSettleHook({ storage: own });
-    const result = { success: true, payer: account.address };
-    const url = "https://api.example.com/cheap/../expensive";
-    await record({ result, paymentPayload: { resource: { url } } });
-    await record({ result, paymentPayload: {}, transportContext: { request: { path: "/cheap/../expensive" } } });
-    expect(own.hasPaid("/expensive", account.address)).toBe(false);
-    await record({ result, paymentPayload: { resource: { url: "https://api.example.com/expensive?a=1" } } });
-    expect(own.hasPaid("/expensive", account.address)).toBe(true);
   });
 
   test("a signature is enough where nothing is sold", async () => {
@@ -259,6 +238,18 @@ describe("the hooks", () => {
     expect(events).toEqual(["access_granted", "nonce_reused"]);
   });
 
+  test("a storage that does not answer for 5 seconds is given up", async () => {
+    const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const hanging = { hasPaid: () => new Promise<boolean>(() => {}), recordPayment() {} };
+    const hook = createSIWxRequestHook({ storage: hanging, origin: ORIGIN.origin });
+    const refused = expect(hook(context(header))).rejects.toThrow("5000 milliseconds");
+    await vi.advanceTimersByTimeAsync(5_000);
+    await refused;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("what would let others in is refused at start", () => {
     expect(() => createSIWxRequestHook({ storage, origin: "api.example.com" })).toThrow("options.origin");
     expect(() => createSIWxRequestHook({ origin: ORIGIN.origin } as never)).toThrow("options.storage");
@@ -270,22 +261,19 @@ describe("the hooks", () => {
     const warning = once(process, "warning");
     const hook = createSIWxRequestHook({ storage: { hasPaid: () => true, recordPayment() {} } });
     expect(await warning).toMatchObject([{ code: "FAREBOX_SIGNED_HOST_UNKNOWN" }]);
-    const here = { remoteAddress: "::ffff:127.0.0.1", localAddress: "127.0.0.1" };
-    const at = async (origin: string, req: object = { socket: here, headers: {} }) => {
+    const at = async (origin: string) => {
       const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
       const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
-      return hook({ path: "/a", adapter: { ...context(header).adapter, getUrl: () => `${origin}/a`, req } });
+      return (remoteAddress: string, headers = {}) => {
+        const native = { socket: { localAddress: "127.0.0.1", remoteAddress }, headers };
+        return hook(context(header, "/a", { url: `${origin}/a`, native }));
+      };
     };
-    expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
-    expect(await at("https://evil.example")).toBeUndefined();
-    // Anybody may name this machine as the host.
-    for (const req of [
-      {},
-      { socket: { ...here, remoteAddress: "203.0.113.7" }, headers: {} },
-      { socket: here, headers: { "x-forwarded-for": "203.0.113.7" } },
-    ]) {
-      expect(await at("http://localhost:4021", req)).toBeUndefined();
-    }
+    const here = await at("http://localhost:4021");
+    expect(await here("::ffff:127.0.0.1")).toEqual({ grantAccess: true });
+    expect(await here("203.0.113.7")).toBeUndefined();
+    expect(await here("127.0.0.1", { "x-forwarded-for": "203.0.113.7" })).toBeUndefined();
+    expect(await (await at("https://evil.example"))("127.0.0.1")).toBeUndefined();
   });
 
   test("the constant of version 2.10 makes challenges that the reference's client signs", async () => {

@@ -26,6 +26,7 @@ function declare(
     publicPath,
     ownHosts: [],
     isAuthOnly: false,
+    isPricedPerRequest: false,
     issues,
   });
   return {

@@ -92,6 +92,9 @@ const RULES: readonly Rule[] = [
         : undefined,
     ),
   ),
+  forEachCall("declareSIWxExtension", () =>
+    note("sign-in", "a purchase grants GET requests to the path and query that were paid for, and no others"),
+  ),
   forEachNew("ExactSvmScheme", (file, [options]) => {
     const hasUrl = options !== undefined && file.tokens.slice(...options).some((each) => isName(each, "rpcUrl"));
     return hasUrl ? note("rpcurl", "rpcUrl is not used: no node is asked for a challenge") : undefined;

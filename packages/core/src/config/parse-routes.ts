@@ -171,7 +171,9 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const ownHosts = certain === undefined ? allowedHosts : [new URL(certain).host];
   const { accepts } = given;
   const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
-  const declaring = { path: at("extensions"), route: facts, extensions, publicUrl, ownHosts, isAuthOnly, issues };
+  const isPricedPerRequest = hasPriceFunction(given);
+  const place = { path: at("extensions"), route: facts, publicUrl, ownHosts, isAuthOnly, isPricedPerRequest };
+  const declaring = { ...place, extensions, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);
   const declarations = { ...declared, constant: withIdentifier(declared.constant, paymentIdentifier) };
@@ -205,6 +207,12 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });
   const inspection = inspect(terms, subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
+}
+
+/** Whether a function sets a price of a route. */
+function hasPriceFunction({ accepts, price }: JsonObject): boolean {
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  return [{ price }, ...options].some((option) => isJsonObject(option) && typeof option["price"] === "function");
 }
 
 /** Whether a hook may let requests through that nobody can pay for. */

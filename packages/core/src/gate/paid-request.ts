@@ -264,7 +264,7 @@ const MAX_ADDED = 16;
 /** The client's items, and all of ours; `undefined`: one of them has no list. */
 function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: string): readonly unknown[] | undefined {
   const theirs = isJsonObject(echoed["info"]) ? echoed["info"][name] : undefined;
-  const ours = info[name];
+  const ours = info?.[name];
   if (!Array.isArray(theirs) || !Array.isArray(ours)) return undefined;
   const added = [...new Set(theirs)].filter(
     (item) => typeof item === "string" && ADDED.test(item) && !ours.includes(item),

@@ -41,12 +41,14 @@ export interface DeclarationsInput {
   readonly ownHosts: readonly string[];
   /** As in `DeclarationContext`. */
   readonly isAuthOnly: boolean;
+  /** As in `DeclarationContext`. */
+  readonly isPricedPerRequest: boolean;
   readonly issues: Issues;
 }
 
 /** Checks and compiles a route's `extensions`. */
 export function parseDeclarations(given: unknown, input: DeclarationsInput): Declarations {
-  const { path, extensions, ownHosts, isAuthOnly, issues } = input;
+  const { path, route, extensions, ownHosts, isAuthOnly, isPricedPerRequest, issues } = input;
   if (given === undefined) return NONE;
   const copy = copyJsonObject(given);
   if (copy === undefined) {
@@ -54,11 +56,12 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
     return NONE;
   }
   const publicPath = publicPathOf(input.publicUrl);
+  const facts = { route, publicPath, ownHosts, isAuthOnly, isPricedPerRequest, issues };
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   const hooks: ExtensionHooks[] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
-    const context = { path: issuePath(path, identifier), route: input.route, publicPath, ownHosts, isAuthOnly, issues };
+    const context = { path: issuePath(path, identifier), ...facts };
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);

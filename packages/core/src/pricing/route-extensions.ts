@@ -74,10 +74,10 @@ export class RouteExtensions {
     about: Omit<ChallengeContext, "declaration">,
   ): Promise<Extensions | undefined> {
     const said = await Promise.all(
-      this.#challenging.map(async ({ key, challenge }) => {
+      this.#challenging.map(async ({ key, challenge, read }) => {
         const plain = declared?.[key];
         const context = Object.freeze({ ...about, declaration: plain && (copyJsonObject(plain) as typeof plain) });
-        const question = { key, about: "challenge", withinMs: CHALLENGE_MS, read: readDeclaration } as const;
+        const question = { key, about: "challenge", withinMs: CHALLENGE_MS, read } as const;
         const answer = await this.#ask(question, () => challenge(context));
         return [key, answer.ok ? answer.value : plain] as const;
       }),
@@ -152,7 +152,8 @@ export function createRouteExtensions(
 ): RouteExtensions | undefined {
   const challenging = [...compiled].flatMap(([key, one]) => {
     const { challenge } = one;
-    return challenge === undefined ? [] : [{ key, challenge: challenge.bind(one) }];
+    const read = one.isFreeForm === true ? readAnyDeclaration : readDeclaration;
+    return challenge === undefined ? [] : [{ key, challenge: challenge.bind(one), read }];
   });
   const noting = [...compiled].flatMap(([key, one]) => {
     const { receipt } = one;
@@ -172,6 +173,7 @@ interface Asked {
 
 interface Challenging extends Required<Pick<CompiledDeclaration, "challenge">> {
   readonly key: string;
+  readonly read: (said: unknown) => Answer<ExtensionDeclaration>;
 }
 
 interface Noting extends Required<Pick<CompiledDeclaration, "receipt">> {
@@ -192,10 +194,16 @@ const NO_ANSWER = Object.freeze({ ok: false });
 const NOTHING = Object.freeze({ ok: true, value: undefined });
 
 function readDeclaration(said: unknown): Answer<ExtensionDeclaration> {
+  const answer = readAnyDeclaration(said);
+  if (!answer.ok || answer.value === undefined) return answer;
+  const { info, schema } = answer.value;
+  return isJsonObject(info) && isJsonObject(schema) ? answer : NO_ANSWER;
+}
+
+function readAnyDeclaration(said: unknown): Answer<ExtensionDeclaration> {
   if (said === undefined) return NOTHING;
   const copy = copyOf(said, DECLARATION_DEPTH);
-  const isComplete = copy !== undefined && isJsonObject(copy["info"]) && isJsonObject(copy["schema"]);
-  return isComplete ? { ok: true, value: copy as ExtensionDeclaration } : NO_ANSWER;
+  return copy === undefined ? NO_ANSWER : { ok: true, value: copy as ExtensionDeclaration };
 }
 
 function readNote(said: unknown): Answer<JsonObject> {

@@ -9,6 +9,7 @@ import type { PaymentEvents } from "../events/events.js";
 import type { HeldResponse, Hooks, SettledContext } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
+import { parseJson } from "../protocol/json.js";
 import { joinValues } from "../route/request.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { Leases } from "./leases.js";
@@ -252,11 +253,32 @@ function settledContextOf(
   { response, waiting }: SettlementStart,
 ): SettledContext {
   const responded = waiting?.responded ?? response;
-  return Object.freeze({
+  const context = Object.freeze({
     ...contextOf(payment),
     receipt: copyOf(receipt),
     response: responded && new SellersResponse(responded),
   });
+  bindings.set(context, payment.claim.binding);
+  return context;
+}
+
+const bindings = new WeakMap<SettledContext, string>();
+
+/** The request that a settled payment came with first, also if nobody waits for it now. */
+export interface SettledFor {
+  readonly method: string;
+  /** Path with query. */
+  readonly target: string;
+  readonly hasBody: boolean;
+}
+
+/** The request that a settled payment is bound to. `undefined`: this is no context that a hook got. */
+export function settledFor(context: SettledContext): SettledFor | undefined {
+  const parsed = parseJson(bindings.get(context) ?? "");
+  const [, method, target, bodyDigest] = parsed.ok && Array.isArray(parsed.value) ? parsed.value : [];
+  return typeof method === "string" && typeof target === "string" && typeof bodyDigest === "string"
+    ? { method, target, hasBody: bodyDigest !== "" }
+    : undefined;
 }
 
 /**

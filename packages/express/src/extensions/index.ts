@@ -53,6 +53,7 @@ export {
   validatePaymentIdentifier,
   validatePaymentIdentifierRequirement,
 } from "./payment-identifier.js";
+export { InMemorySIWxStorage, type ResourceOf, type SIWxHookEvent, type SIWxStorage } from "./sign-in-access.js";
 export {
   type CreateSIWxRequestHookOptions,
   type CreateSIWxSettleHookOptions,
@@ -78,9 +79,7 @@ export {
   createSIWxResourceServerExtension,
   type DeclareSIWxOptions,
   declareSIWxExtension,
-  InMemorySIWxStorage,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
-  type SIWxHookEvent,
-  type SIWxStorage,
+  type SIWxExtension,
 } from "./sign-in-with-x.js";

@@ -14,6 +14,7 @@ import type {
   Extension,
   JsonObject,
   PaymentRequirements,
+  PricedRequest,
 } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
@@ -104,14 +105,15 @@ function compile(
   if (declared === undefined) return undefined;
   const { includeTxHash = false, offerValiditySeconds } = declared;
   const hosts = [...context.ownHosts, ...hostOfKey(issuer.kid)];
-  const toSignedUrl = (url: string) => ownUrl(url, hosts, origin);
+  const toSignedUrl = (url: string, request: PricedRequest | undefined) =>
+    ownUrl(url, { hosts, origin, native: request?.native });
   return {
     // Facilitators need no offers, and documents have no moment at which they are valid.
     at: () => undefined,
     notices: origin === undefined && hosts.length === 0 ? [HOST_UNKNOWN] : [],
     dynamicFields: ["offers"],
-    async challenge({ resource, offers: accepts }) {
-      const url = toSignedUrl(resource.url);
+    async challenge({ resource, offers: accepts, request }) {
+      const url = toSignedUrl(resource.url, request);
       if (url === undefined) return undefined;
       const signed = await offers.sign(url, accepts, offerValiditySeconds);
       return signed.length === 0 ? undefined : { info: { offers: signed }, schema: offersSchema(issuer.format) };
@@ -119,7 +121,7 @@ function compile(
     async receipt({ receipt: { payer, network, transaction }, request, payload, payer: signer }) {
       // In the background the payment is the one that the facilitator got, whose resource is the seller's.
       const paidUrl = request?.url ?? urlOf(payload.resource);
-      const url = paidUrl === undefined ? undefined : toSignedUrl(paidUrl);
+      const url = paidUrl === undefined ? undefined : toSignedUrl(paidUrl, request);
       if (url === undefined) return undefined;
       const told = includeTxHash && transaction !== "" ? transaction : undefined;
       const receipt = checked(await issuer.issueReceipt(url, payer ?? signer, network, told));

@@ -31,13 +31,18 @@ export function hostOfKey(kid: unknown): readonly string[] {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/**
- * The URL of a resource under the seller's origin; `undefined`: its host may be anybody's, or its path leads elsewhere.
- *
- * @param hosts - The seller's; one without a port stands for all its ports. This very machine is always one.
- * @param origin - Replaces that of the URL.
- */
-export function ownUrl(url: string, hosts: readonly string[], origin: string | undefined): string | undefined {
+/** What decides whether a URL is the seller's. */
+export interface OwnHosts {
+  /** One without a port stands for all its ports. */
+  readonly hosts: readonly string[];
+  /** Replaces that of the URL. */
+  readonly origin: string | undefined;
+  /** The framework's request. Its URL may be of this very machine, if its client is on it. */
+  readonly native: unknown;
+}
+
+/** The URL of a resource under the seller's origin; `undefined`: its host may be anybody's, or its path leads elsewhere. */
+export function ownUrl(url: string, { hosts, origin, native }: OwnHosts): string | undefined {
   if (plainPathOf(url) === undefined) return undefined;
   const { host, hostname, pathname, search } = new URL(url);
   if (origin !== undefined) {
@@ -47,27 +52,27 @@ export function ownUrl(url: string, hosts: readonly string[], origin: string | u
     rebased.search = search;
     return rebased.href;
   }
-  return hosts.includes(host) || hosts.includes(hostname) || LOOPBACK.test(hostname) ? url : undefined;
+  if (hosts.includes(host) || hosts.includes(hostname)) return url;
+  return LOOPBACK.test(hostname) && isOnThisMachine(native) ? url : undefined;
 }
 
-/**
- * Whether a request for the host of a URL came from this very machine, if that host is this machine. A client far away can name it, too,
- * also through a proxy that stands here.
- *
- * @param native - The framework's request.
- */
-export function isFromHere(url: string, native: unknown): boolean {
-  if (!LOOPBACK.test(new URL(url).hostname)) return true;
-  const { socket, headers } = Object(native);
-  const { remoteAddress, localAddress } = Object(socket);
-  const isProxied = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) =>
-    Object.hasOwn(Object(headers), name),
+const LOOPBACK_ADDRESS = /^(?:::ffff:)?127(?:\.\d+){3}$|^::1$/;
+
+/** Headers by which a proxy on this machine says that its client may be elsewhere. */
+const FORWARDED = ["x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-ip", "via"];
+
+/** Whether both ends of a request's connection are on this machine. A client elsewhere can send `Host: localhost`, too. */
+function isOnThisMachine(native: unknown): boolean {
+  const { socket, headers } = (native ?? {}) as { readonly socket?: unknown; readonly headers?: unknown };
+  if (typeof socket !== "object" || socket === null || !isJsonObject(headers)) return false;
+  const { localAddress, remoteAddress } = socket as {
+    readonly localAddress?: unknown;
+    readonly remoteAddress?: unknown;
+  };
+  const isLoopback = (address: unknown) => typeof address === "string" && LOOPBACK_ADDRESS.test(address);
+  return (
+    isLoopback(localAddress) && isLoopback(remoteAddress) && FORWARDED.every((name) => headers[name] === undefined)
   );
-  return !isProxied && isLoopback(remoteAddress) && isLoopback(localAddress);
-}
-
-function isLoopback(address: unknown): boolean {
-  return typeof address === "string" && /^(?:::1|(?:::ffff:)?127(?:\.\d+){3})$/.test(address);
 }
 
 /** The URL of the resource in a payment that the facilitator got: the seller's. */
@@ -80,7 +85,7 @@ export function urlOf(resource: unknown): string | undefined {
  * The path of a URL as it was requested. `undefined` for one that is read differently by different readers, such as
  * `/cheap/../expensive`.
  */
-export function plainPathOf(url: string): string | undefined {
+function plainPathOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { pathname } = new URL(url);
   const [, written = ""] = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]*([^?#]*)/i.exec(url) ?? [];

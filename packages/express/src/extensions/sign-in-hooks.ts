@@ -4,15 +4,15 @@
  *
  * @module
  */
+import type { PricedRequest } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
+import { isJsonObject } from "@farebox/core/protocol";
+import { HOST_UNKNOWN, ownUrl, readOrigin } from "./own-host.js";
+import { admit, checkStorage, isPaidInFull, type ResourceOf, resourceOfGet, toBought } from "./sign-in-access.js";
 import {
-  admit,
   type CreateSIWxOptions,
   challengeFor,
-  checkStorage,
-  type PaidForRequest,
-  resourceOf,
+  checkResourceOf,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
 } from "./sign-in-with-x.js";
@@ -29,31 +29,26 @@ export interface CreateSIWxRequestHookOptions extends Omit<CreateSIWxOptions, "o
 }
 
 /** Options of {@link createSIWxSettleHook}. */
-export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent">;
+export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent" | "resourceOf">;
+
+/** The adapter of `@farebox/express/compat`, with the engine's request behind it. */
+export const PRICED_REQUEST: unique symbol = Symbol.for("farebox.pricedRequest");
+
+interface Adapter {
+  readonly [PRICED_REQUEST]?: PricedRequest;
+}
 
 /** The parts of a context that the request hook reads. */
 interface RequestContext {
   readonly path: string;
-  readonly adapter: Adapter;
-}
-
-interface Adapter {
-  getHeader(name: string): string | undefined;
-  getUrl?(): string;
-  getMethod?(): string;
-  getBody?(): unknown;
-  /** The framework's request. */
-  readonly req?: unknown;
+  readonly adapter: { getHeader(name: string): string | undefined };
 }
 
 /** The parts of a context that the settle hook reads. */
 interface SettleContext {
-  readonly result: {
-    readonly success: boolean;
-    readonly payer?: string | undefined;
-    readonly amount?: string | undefined;
-  };
-  readonly paymentPayload: { readonly resource?: { readonly url: string } | undefined };
+  readonly result: { readonly success: boolean; readonly payer?: string | undefined };
+  readonly paymentPayload: { readonly accepted: { readonly amount: string } };
+  readonly requirements: { readonly amount: string };
   readonly transportContext?: unknown;
 }
 
@@ -72,65 +67,68 @@ export function createSIWxRequestHook(
   const issues = createIssues();
   const origin = readOrigin("options.origin", options?.origin, issues);
   checkStorage(options?.storage, issues);
+  checkResourceOf(options?.resourceOf, issues);
   issues.throwIfAny();
   if (origin === undefined) process.emitWarning(NO_ORIGIN, { type: "FareboxWarning", code: HOST_UNKNOWN.code });
-  return async ({ adapter, path }, routeConfig) => {
+  const { resourceOf } = options;
+  return ours(async ({ adapter, path }: RequestContext, routeConfig?: { readonly accepts?: unknown }) => {
     const header = adapter.getHeader(SIGN_IN_WITH_X);
-    if (header === undefined || header === "") return undefined;
+    const request = (adapter as Adapter)[PRICED_REQUEST];
+    if (header === undefined || header === "" || request === undefined) return undefined;
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
-    const own = ownUrl(adapter.getUrl?.() ?? origin ?? "", [], origin);
-    if (own === undefined || (origin === undefined && !isFromHere(own, adapter.req))) return undefined;
-    const resource = isAuthOnly ? path : resourceOf(paidFor(path, adapter));
-    if (resource === undefined) return undefined;
-    const isGranted = await admit(header, { origin: new URL(own), resource }, { ...options, isAuthOnly });
+    const isUnbound = resourceOf === undefined && isPricedPerRequest(accepts);
+    const bought = isUnbound ? undefined : nameOf(request, resourceOf);
+    const resource = isAuthOnly ? path : bought;
+    const own = ownUrl(request.url, { hosts: [], origin, native: request.native });
+    if (own === undefined || resource === undefined) return undefined;
+    const { storage, verifyOptions, onEvent } = options;
+    const admittance = { storage, verifyOptions, onEvent, isAuthOnly };
+    const isGranted = await admit(header, { origin: new URL(own), resource }, admittance);
     return isGranted ? { grantAccess: true } : undefined;
-  };
+  }, resourceOf);
+}
+
+/** Marks a hook, so that those of `@x402/extensions` are told from it: with whether the seller names purchases. */
+function ours<T extends object>(hook: T, resourceOf: ResourceOf | undefined): T {
+  return Object.assign(hook, { [SIGN_IN_WITH_X]: resourceOf !== undefined });
+}
+
+function nameOf(request: PricedRequest, resourceOf: ResourceOf | undefined): string | undefined {
+  return resourceOf === undefined ? resourceOfGet(toBought(request)) : resourceOf(request);
+}
+
+/** Whether a function sets the price of an option. */
+function isPricedPerRequest(accepts: unknown): boolean {
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  return options.some((option) => isJsonObject(option) && typeof option["price"] === "function");
 }
 
 const NO_ORIGIN =
   "createSIWxRequestHook has no origin, so nobody can sign in except on this machine: set it, such as https://api.example.com";
 
-/** Creates a hook for `onAfterSettle`: it records who has paid for which path. */
+/** Creates a hook for `onAfterSettle`: it records who has paid for what. It has to see the request: not in the background. */
 export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (context: SettleContext) => Promise<void> {
   const issues = createIssues();
   checkStorage(options?.storage, issues);
+  checkResourceOf(options?.resourceOf, issues);
   issues.throwIfAny();
-  const { storage, onEvent } = options;
-  return async ({ result: { success, payer, amount }, paymentPayload, transportContext }) => {
+  const { storage, onEvent, resourceOf } = options;
+  return ours(async ({ result: { success, payer }, paymentPayload, requirements, transportContext }: SettleContext) => {
+    if (!success || payer === undefined || !isPaidInFull({ requirements, payload: paymentPayload })) return;
     const request = requestOf(transportContext);
-    const path = request === undefined ? plainPathOf(paymentPayload.resource?.url ?? "") : undefined;
-    const resource = request === undefined ? path : resourceOf(request);
-    // Nothing was paid, if it is an amount of zero.
-    if (!success || payer === undefined || resource === undefined || amount === "0") return;
+    const resource = request && nameOf(request, resourceOf);
+    if (resource === undefined) return;
     await storage.recordPayment(resource, payer);
     onEvent?.({ type: "payment_recorded", resource, address: payer });
-  };
+  }, resourceOf);
 }
 
-/** The request that was paid for. The client writes the resource of its payment, and might write another. */
-function requestOf(transportContext: unknown): PaidForRequest | undefined {
-  const request = isObject(transportContext) ? transportContext["request"] : undefined;
-  const { path, adapter } = isObject(request) ? request : {};
-  if (typeof path !== "string") return undefined;
-  return paidFor(path, isObject(adapter) ? (adapter as unknown as Adapter) : undefined);
-}
-
-/** An object of any class. */
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
-}
-
-/** Reads what the adapter of a framework can tell. */
-function paidFor(path: string, adapter: Partial<Adapter> = {}): PaidForRequest {
-  const url = adapter.getUrl?.() ?? "";
-  return {
-    path,
-    method: adapter.getMethod?.() ?? "GET",
-    search: URL.canParse(url) ? new URL(url).search : "",
-    body: adapter.getBody?.(),
-    header: (name) => adapter.getHeader?.(name),
-  };
+/** The request of a payment. The client writes the resource of its payment, and might write another. */
+function requestOf(transportContext: unknown): PricedRequest | undefined {
+  const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
+  const adapter = isJsonObject(request) ? request["adapter"] : undefined;
+  return (adapter as Adapter | undefined)?.[PRICED_REQUEST];
 }
 
 /** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */

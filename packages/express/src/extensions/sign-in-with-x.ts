@@ -14,16 +14,22 @@ import type {
   PricedRequest,
   SettledContext,
 } from "@farebox/core";
+import { settledFor } from "@farebox/core/adapter";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
+import { HOST_UNKNOWN, ownUrl, readOrigin } from "./own-host.js";
 import {
-  readSIWxHeader,
-  type SIWxVerifyOptions,
-  type SignatureType,
-  validateSIWxMessage,
-  verifySIWxSignature,
-} from "./sign-in-message.js";
+  admit,
+  checkStorage,
+  isPaidInFull,
+  type ResourceOf,
+  resourceOfGet,
+  type SIWxHookEvent,
+  type SIWxStorage,
+  toBought,
+  whyUnbound,
+} from "./sign-in-access.js";
+import type { SIWxVerifyOptions, SignatureType } from "./sign-in-message.js";
 
 /** The extension's identifier, and the name of the header. */
 export const SIGN_IN_WITH_X = "sign-in-with-x";
@@ -55,27 +61,6 @@ export interface DeclareSIWxOptions {
   readonly version?: string | undefined;
 }
 
-/** Who has paid for which resource. */
-export interface SIWxStorage {
-  /**
-   * @param resource - Path of the request with its query: `/article/7?page=2`. Before it stands the method, if that is not GET:
-   *   `DELETE /article/7`.
-   */
-  hasPaid(resource: string, address: string): boolean | Promise<boolean>;
-  recordPayment(resource: string, address: string): void | Promise<void>;
-  /** With {@link SIWxStorage.recordNonce}: each signature counts once. */
-  hasUsedNonce?(nonce: string): boolean | Promise<boolean>;
-  /** Returns or resolves to `false` if it is recorded already: several processes may ask `hasUsedNonce` at once. */
-  recordNonce?(nonce: string): unknown;
-}
-
-/** What happened to a header or a payment. */
-export type SIWxHookEvent =
-  | { type: "payment_recorded"; resource: string; address: string }
-  | { type: "access_granted"; resource: string; address: string }
-  | { type: "validation_failed"; resource: string; error?: string }
-  | { type: "nonce_reused"; resource: string; nonce: string };
-
 /** Options of {@link createSIWxResourceServerExtension}. */
 export interface CreateSIWxOptions {
   readonly storage: SIWxStorage;
@@ -84,9 +69,17 @@ export interface CreateSIWxOptions {
    *
    * @example "https://api.example.com"
    * @defaultValue that of the resource URL, if the seller set it by `publicUrl`, `allowedHosts` or the route's `resource`, or if it is
-   *   this very machine, from which the request came; otherwise nobody can sign in
+   *   this very machine; otherwise nobody can sign in
    */
   readonly origin?: string | undefined;
+  /**
+   * Names what the purchase of a request grants: every request with the same name. Required on routes whose price is a function, or
+   * whose method is not `GET`. `undefined` grants nothing. It must tell apart all requests that differ in price.
+   *
+   * @example ({ path, search }) => (search === "?size=large" ? `${path} large` : path)
+   * @defaultValue path and query of `GET` requests without a body, and nothing for other requests
+   */
+  readonly resourceOf?: ResourceOf | undefined;
   /** @defaultValue signatures of keys, not of contract wallets */
   readonly verifyOptions?: SIWxVerifyOptions | undefined;
   readonly onEvent?: ((event: SIWxHookEvent) => void) | undefined;
@@ -116,59 +109,67 @@ export function declareSIWxExtension(options: DeclareSIWxOptions = {}): Record<s
  *
  * @throws ConfigError with every issue at once.
  */
-export function createSIWxResourceServerExtension(options: CreateSIWxOptions): Extension {
+export function createSIWxResourceServerExtension(options: CreateSIWxOptions): SIWxExtension {
   const issues = createIssues();
-  const origin = readOrigin("options.origin", options?.origin, issues);
-  checkStorage(options?.storage, issues);
+  const names = ["storage", "origin", "resourceOf", "verifyOptions", "onEvent"];
+  const isObject = issues.checkKeys("options", options, names);
+  const origin = isObject ? readOrigin("options.origin", options.origin, issues) : undefined;
+  if (isObject) {
+    checkStorage(options.storage, issues);
+    checkResourceOf(options.resourceOf, issues);
+  }
   issues.throwIfAny();
   return {
     key: SIGN_IN_WITH_X,
+    resourceOf: options.resourceOf,
     compile: (declaration, context) => compile(declaration, context, { ...options, origin }),
   };
 }
 
-/** Checks a storage. */
-export function checkStorage(storage: unknown, issues: Issues): void {
-  const { hasPaid, recordPayment, hasUsedNonce, recordNonce } = (storage ?? {}) as Partial<SIWxStorage>;
-  if (typeof hasPaid !== "function" || typeof recordPayment !== "function") {
-    issues.add("options.storage", "an object with hasPaid and recordPayment", storage);
-  } else if ((typeof hasUsedNonce === "function") !== (typeof recordNonce === "function")) {
-    issues.addText("options.storage", "both hasUsedNonce and recordNonce, or neither", "one of them");
+/** The extension, and how its seller names purchases. */
+export interface SIWxExtension extends Extension {
+  readonly resourceOf: ResourceOf | undefined;
+}
+
+/** Checks the option. */
+export function checkResourceOf(resourceOf: unknown, issues: Issues): void {
+  if (resourceOf !== undefined && typeof resourceOf !== "function") {
+    issues.add("options.resourceOf", "a function", resourceOf);
   }
 }
 
 function compile(
   given: unknown,
-  { path, ownHosts, isAuthOnly, issues }: DeclarationContext,
-  options: CreateSIWxOptions,
+  context: DeclarationContext,
+  { origin, storage, verifyOptions, resourceOf, onEvent }: CreateSIWxOptions,
 ): CompiledDeclaration | undefined {
-  const { origin, storage, onEvent } = options;
+  const { path, ownHosts, isAuthOnly, issues } = context;
   const declared = readDeclaration(given, { path, isAuthOnly, issues });
-  if (declared === undefined) return undefined;
+  const unbound = resourceOf === undefined ? whyUnbound(context) : undefined;
+  if (unbound !== undefined) issues.addText(path, NEEDS_RESOURCE, unbound);
+  if (declared === undefined || unbound !== undefined) return undefined;
   const { networks, info, expirationSeconds } = declared;
-  const toOwnUrl = (url: string) => ownUrl(url, ownHosts, origin);
-  // The seller may have named this machine.
-  const isNamed = ownHosts.length > 0;
+  const toResource = (request: PricedRequest) => {
+    if (isAuthOnly) return request.path;
+    return resourceOf === undefined ? resourceOfGet(toBought(request)) : resourceOf(request);
+  };
   const hooks = {
     async onRequest(request: PricedRequest) {
-      const { url, header } = request;
-      const signedIn = header(SIGN_IN_WITH_X);
-      const own = signedIn === undefined ? undefined : toOwnUrl(url);
-      if (signedIn === undefined || own === undefined) return undefined;
-      if (origin === undefined && !isNamed && !isFromHere(own, request.native)) return undefined;
-      const resource = isAuthOnly ? request.path : resourceOf(request);
-      if (resource === undefined) return undefined;
-      const isGranted = await admit(signedIn, { origin: new URL(own), resource }, { ...options, isAuthOnly });
+      const signedIn = request.header(SIGN_IN_WITH_X);
+      if (signedIn === undefined) return undefined;
+      const own = ownUrl(request.url, { hosts: ownHosts, origin, native: request.native });
+      const resource = toResource(request);
+      if (own === undefined || resource === undefined) return undefined;
+      const admittance = { storage, verifyOptions, onEvent, isAuthOnly, networks };
+      const isGranted = await admit(signedIn, { origin: new URL(own), resource }, admittance);
       return isGranted ? ({ grant: true } as const) : undefined;
     },
-    async onSettled({ receipt, payer, request, payload, route, amount }: SettledContext) {
-      // Nothing was paid.
-      if (amount === "0") return;
-      // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-      const isGet = route.startsWith("GET ");
-      const path = isGet ? plainPathOf(urlOf(payload.resource) ?? "") : undefined;
-      const resource = request === undefined ? path : resourceOf(request);
-      if (resource === undefined) return;
+    async onSettled(payment: SettledContext) {
+      const { receipt, payer, request } = payment;
+      const bought = settledFor(payment);
+      const byDefault = bought && resourceOfGet(bought);
+      const resource = resourceOf === undefined ? byDefault : request && resourceOf(request);
+      if (resource === undefined || !isPaidInFull(payment)) return;
       const address = receipt.payer ?? payer;
       await storage.recordPayment(resource, address);
       onEvent?.({ type: "payment_recorded", resource, address });
@@ -179,8 +180,8 @@ function compile(
     at: () => undefined,
     notices: origin === undefined && ownHosts.length === 0 ? [HOST_UNKNOWN] : [],
     dynamicFields: ["nonce", "issuedAt", "expirationTime"],
-    challenge({ resource, offers }) {
-      const url = toOwnUrl(resource.url);
+    challenge({ resource, offers, request }) {
+      const url = ownUrl(resource.url, { hosts: ownHosts, origin, native: request.native });
       if (url === undefined) return undefined;
       const chains = networks.length > 0 ? networks : [...new Set(offers.map(({ network }) => network))];
       return challengeFor(url, { info, expirationSeconds, chains });
@@ -189,28 +190,8 @@ function compile(
   };
 }
 
-/** The parts of a request that tell what was paid for. */
-export interface PaidForRequest {
-  readonly method: string;
-  readonly path: string;
-  /** `"?a=1"` or `""`. */
-  readonly search: string;
-  readonly body: unknown;
-  header(name: string): string | undefined;
-}
-
-/**
- * What a request asks for, as a storage knows it. `undefined` for one with a body: what it costs, and what it gets, is in there, and its
- * handler may change it.
- */
-export function resourceOf({ method, path, search, body, header }: PaidForRequest): string | undefined {
-  const hasLength = !["0", undefined].includes(header("content-length"));
-  const hasBody = hasLength || header("transfer-encoding") !== undefined;
-  // Parsers make an empty object of no body.
-  const isEmpty = body === undefined || body === null || (isJsonObject(body) && Object.keys(body).length === 0);
-  if (hasBody || !isEmpty) return undefined;
-  return method === "GET" ? path + search : `${method} ${path}${search}`;
-}
+const NEEDS_RESOURCE =
+  "a GET route with a fixed price, or the option resourceOf of createSIWxResourceServerExtension, which names what a purchase grants";
 
 interface Declared {
   readonly networks: readonly string[];
@@ -279,84 +260,6 @@ export function challengeFor(
 
 function toChains(networks: readonly string[]): SIWxDeclaration["supportedChains"] {
   return networks.map((chainId) => ({ chainId, type: chainId.startsWith("solana:") ? "ed25519" : "eip191" }));
-}
-
-/** What decides about a header. */
-export interface Admittance extends Omit<CreateSIWxOptions, "origin"> {
-  /** Whether a signature alone is enough. */
-  readonly isAuthOnly: boolean;
-}
-
-/** Whether a header lets its wallet pass. A header of a stranger never throws; a storage that throws does. */
-export async function admit(
-  header: string,
-  { origin, resource }: { readonly origin: URL; readonly resource: string },
-  { storage, verifyOptions, isAuthOnly, onEvent }: Admittance,
-): Promise<boolean> {
-  const failed = (error: string) => {
-    onEvent?.({ type: "validation_failed", resource, error });
-    return false;
-  };
-  const payload = readSIWxHeader(header);
-  if (payload === undefined) return failed("The header is malformed");
-  const validity = await validateSIWxMessage(payload, origin);
-  if (!validity.isValid) return failed(validity.invalidMessage);
-  // Before the signature, which takes some milliseconds to check.
-  if (!isAuthOnly && (await storage.hasPaid(resource, payload.address)) !== true) return false;
-  const verification = await verifySIWxSignature(payload, verifyOptions);
-  if (!verification.isValid) return failed(verification.invalidMessage);
-  const { payer: address } = verification;
-  const { nonce } = payload;
-  if (!(await useNonce(nonce, storage))) {
-    onEvent?.({ type: "nonce_reused", resource, nonce });
-    return false;
-  }
-  onEvent?.({ type: "access_granted", resource, address });
-  return true;
-}
-
-/** Nonces that a storage is being asked about, so that two requests at once are not both the first. */
-const beingUsed = new WeakMap<SIWxStorage, Set<string>>();
-
-/** Whether a nonce is used for the first time. */
-async function useNonce(nonce: string, storage: SIWxStorage): Promise<boolean> {
-  if (storage.hasUsedNonce === undefined) return true;
-  const inUse = beingUsed.get(storage) ?? new Set();
-  beingUsed.set(storage, inUse);
-  if (inUse.has(nonce)) return false;
-  inUse.add(nonce);
-  try {
-    if ((await storage.hasUsedNonce(nonce)) === true) return false;
-    return (await storage.recordNonce?.(nonce)) !== false;
-  } finally {
-    inUse.delete(nonce);
-  }
-}
-
-/** Wallets and resources that a storage in memory remembers. */
-const MAX_REMEMBERED = 100_000;
-
-/** Remembers in this process who paid: the last 100,000 pairs of a resource and a wallet. A restart forgets them. */
-export class InMemorySIWxStorage implements SIWxStorage {
-  readonly #paid = new Set<string>();
-
-  hasPaid(resource: string, address: string): boolean {
-    return this.#paid.has(keyOf(resource, address));
-  }
-
-  recordPayment(resource: string, address: string): void {
-    const key = keyOf(resource, address);
-    // The most recent is last.
-    this.#paid.delete(key);
-    this.#paid.add(key);
-    const [oldest] = this.#paid;
-    if (this.#paid.size > MAX_REMEMBERED && oldest !== undefined) this.#paid.delete(oldest);
-  }
-}
-
-/** Addresses of EVM networks have no case; those of Solana do. */
-function keyOf(resource: string, address: string): string {
-  return JSON.stringify([resource, address.startsWith("0x") ? address.toLowerCase() : address]);
 }
 
 const TEXT = { type: "string" } as const;

@@ -14,13 +14,19 @@ import type {
   ExtensionDeclaration,
   JsonObject,
   PaymentHooks,
+  PricedRequest,
   SettledContext,
 } from "@farebox/core";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
+import { isPaidInFull, resourceOfGet, toBought, whyUnbound } from "../../extensions/sign-in-access.js";
+import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
+import { SIGN_IN_WITH_X, type SIWxExtension } from "../../extensions/sign-in-with-x.js";
 import { toRequestContext } from "../translation/context.js";
 import { type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
 import type { Registrations } from "../translation/registrations.js";
+import { optionsOf } from "../translation/routes.js";
 import type {
+  HTTPRequestContext,
   HTTPTransportContext,
   PaymentPayload,
   PaymentRequired,
@@ -46,12 +52,37 @@ export function hostExtensions(
 
 /** One extension, for the engine. */
 function hostExtension(foreign: ResourceServerExtension | Extension, context: HooksContext): Extension {
-  if ("compile" in foreign && typeof foreign.compile === "function") return foreign;
-  const extension = foreign as ResourceServerExtension;
+  const { key } = foreign;
+  const hosted =
+    "compile" in foreign && typeof foreign.compile === "function"
+      ? foreign
+      : hostForeign(foreign as ResourceServerExtension, context);
+  return key === SIGN_IN_WITH_X ? bindSignIn(hosted, context) : hosted;
+}
+
+function hostForeign(extension: ResourceServerExtension, context: HooksContext): Extension {
   return {
     key: extension.key,
     compile: (declaration, { route }) =>
       new HostedDeclaration(extension, declaration, { ...context, key: route.key }).compiled,
+  };
+}
+
+/**
+ * `sign-in-with-x` of either library, on routes whose purchases a path does not tell apart: nobody can sign in there. The route is sold
+ * all the same.
+ */
+function bindSignIn(extension: Extension | SIWxExtension, { warn }: HooksContext): Extension {
+  const isNamed = "resourceOf" in extension && extension.resourceOf !== undefined;
+  return {
+    key: extension.key,
+    compile(declaration, context) {
+      const unbound = isNamed ? undefined : whyUnbound(context);
+      if (unbound === undefined) return extension.compile(declaration, context);
+      const message = `sign-in-with-x: nobody signs in at a route with ${unbound}, which a path says too little about. See the option resourceOf`;
+      warn("FAREBOX_COMPAT", { message, route: context.route.key });
+      return { at: () => undefined, notices: [] };
+    },
   };
 }
 
@@ -67,6 +98,8 @@ class HostedDeclaration {
   /** What facilitators and documents get. */
   readonly #plain: ExtensionDeclaration | undefined;
   readonly #host: DeclarationHost;
+  /** By the framework's request. */
+  readonly #enriched = new WeakMap<object, unknown>();
 
   constructor(extension: ResourceServerExtension, declaration: unknown, host: DeclarationHost) {
     this.#extension = extension;
@@ -83,6 +116,7 @@ class HostedDeclaration {
       at: () => this.#plain,
       notices: [],
       dynamicFields: this.#extension.dynamicInfoFields ?? [],
+      isFreeForm: true,
       hooks: this.#toHooks(),
       ...(isAskedAboutChallenges ? { challenge: (context) => this.#challenge(context) } : {}),
       ...(enrichSettlementResponse === undefined ? {} : { receipt: (payment) => this.#receipt(payment) }),
@@ -91,16 +125,15 @@ class HostedDeclaration {
 
   async #receipt(payment: SettledContext): Promise<JsonObject | undefined> {
     const context = this.#toSettleResultContext(payment);
-    const added = await this.#extension.enrichSettlementResponse?.(this.#declaration, context);
+    const added = await this.#extension.enrichSettlementResponse?.(this.#declarationFor(context), context);
     return isJsonObject(added) ? added : undefined;
   }
 
   async #challenge(context: ChallengeContext): Promise<ExtensionDeclaration | undefined> {
     const { request, resource, offers, error } = context;
     const transportContext: HTTPTransportContext = { request: toRequestContext(request) };
-    const { enrichDeclaration, enrichPaymentRequiredResponse } = this.#extension;
-    const declared = enrichDeclaration?.call(this.#extension, this.#declaration, transportContext.request);
-    const declaration = declared ?? this.#declaration;
+    const { enrichPaymentRequiredResponse } = this.#extension;
+    const declaration = this.#enrich(transportContext.request);
     const requirements = frozenCopy(offers) as unknown as PaymentRequiredContext["requirements"];
     const resourceInfo = { ...resource } as PaymentRequiredContext["resourceInfo"];
     const extensions = { [this.#extension.key]: declaration };
@@ -111,7 +144,35 @@ class HostedDeclaration {
     const enriched = await enrichPaymentRequiredResponse?.call(this.#extension, declaration, {
       ...{ requirements, resourceInfo, error, paymentRequiredResponse, transportContext },
     });
-    return toPlain(enriched ?? declaration);
+    const said = enriched ?? declaration;
+    // The engine logs what cannot be sent.
+    return toPlain(said) ?? (said as ExtensionDeclaration);
+  }
+
+  /** The declaration that hooks about payments get. Those about requests get it as the seller wrote it. */
+  #declarationFor({ transportContext }: { readonly transportContext?: unknown }): unknown {
+    const { request } = (transportContext ?? {}) as Partial<HTTPTransportContext>;
+    try {
+      return request === undefined ? this.#declaration : this.#enrich(request);
+    } catch {
+      // The challenge had the same error, and the log has it.
+      return this.#declaration;
+    }
+  }
+
+  /** As in the reference, once for each request. */
+  #enrich(request: HTTPRequestContext): unknown {
+    const { req } = request.adapter as { readonly req?: unknown };
+    const key = typeof req === "object" && req !== null ? req : request;
+    if (!this.#enriched.has(key)) {
+      const enriched = this.#extension.enrichDeclaration?.(this.#declaration, request);
+      this.#enriched.set(key, enriched ?? this.#declaration);
+    }
+    return this.#enriched.get(key);
+  }
+
+  get #isSignIn(): boolean {
+    return this.#extension.key === SIGN_IN_WITH_X;
   }
 
   #toSettleResultContext(payment: SettledContext): SettleResultContext {
@@ -124,7 +185,7 @@ class HostedDeclaration {
       result: receipt,
       ...(request === undefined ? {} : { transportContext: toTransportContext(payment) }),
     };
-    return withOwnResource(context as unknown as SettleResultContext);
+    return withOwnResource(context as unknown as SettleResultContext, { isSignIn: this.#isSignIn });
   }
 
   #toHooks(): PaymentHooks {
@@ -140,7 +201,13 @@ class HostedDeclaration {
         ? {}
         : {
             onRequest: toRequestHook(
-              [(context, route) => about.call(transportHooks?.http, this.#declaration, context, route)],
+              [
+                async (context, route) => {
+                  const path = this.#isSignIn && optionsOf(route).length > 0 ? purchaseOf(context) : context.path;
+                  if (path === undefined) return undefined;
+                  return about.call(transportHooks?.http, this.#declaration, { ...context, path }, route);
+                },
+              ],
               this.#host,
             ),
           }),
@@ -151,7 +218,12 @@ class HostedDeclaration {
   #toRegistrations(hooks: ResourceServerExtensionHooks): Registrations {
     const listed = Object.entries(LISTS).map(([name, list]) => {
       const hook = hooks[name as keyof ResourceServerExtensionHooks] as Hook | undefined;
-      const call = (context: SettleResultContext) => hook?.call(hooks, this.#declaration, withOwnResource(context));
+      const call = (context: SettleResultContext) => {
+        const isPart = list === "afterSettleHooks" && this.#isSignIn && !isPaidInFull(toCharged(context));
+        return isPart
+          ? undefined
+          : hook?.call(hooks, this.#declarationFor(context), withOwnResource(context, { isSignIn: this.#isSignIn }));
+      };
       return [list, hook === undefined ? [] : [call]];
     });
     const none = { facilitatorClients: [], registeredServerSchemes: new Map(), registeredExtensions: new Map() };
@@ -186,8 +258,6 @@ const NATIVE: Readonly<Record<keyof ResourceServerExtensionHooks, readonly (keyo
 /** A declaration that can be sent: without the options that `declareSIWxExtension` leaves in it. */
 function toPlain(declaration: unknown): ExtensionDeclaration | undefined {
   if (!isJsonObject(declaration)) return undefined;
-  const { info, schema } = declaration;
-  if (!isJsonObject(info) || !isJsonObject(schema)) return undefined;
   const sent = Object.entries(declaration).filter(([name]) => !name.startsWith("_"));
   return Object.fromEntries(sent) as unknown as ExtensionDeclaration;
 }
@@ -210,20 +280,42 @@ function toTransportContext({ request, response }: SettledContext): HTTPTranspor
   };
 }
 
+function toCharged({ requirements, paymentPayload }: SettleResultContext): Parameters<typeof isPaidInFull>[0] {
+  return { requirements, payload: paymentPayload };
+}
+
+/** The path by which `sign-in-with-x` of the reference knows a purchase. `undefined`: a path does not tell. */
+function purchaseOf({ adapter }: HTTPRequestContext): string | undefined {
+  const request = (adapter as { readonly [PRICED_REQUEST]?: PricedRequest })[PRICED_REQUEST];
+  if (request === undefined || resourceOfGet(toBought(request)) === undefined) return undefined;
+  const { path, search } = request;
+  // A path that looks like one with a query is another resource.
+  return /%3f/i.test(path) ? undefined : path + encodeURIComponent(search);
+}
+
 /**
- * The client writes the resource of its payment, and might write another, which `sign-in-with-x` would record as paid. It gets the one
- * that was requested, by the path that `onProtectedRequest` gets, too.
+ * The client writes the resource of its payment, and might write another. An extension gets the one that was requested, by the path
+ * that `onProtectedRequest` gets, too.
  */
 function withOwnResource<C extends { readonly paymentPayload: unknown; readonly transportContext?: unknown }>(
   context: C,
+  { isSignIn }: { readonly isSignIn: boolean },
 ): C {
   const { request } = (context.transportContext ?? {}) as Partial<HTTPTransportContext>;
-  if (request === undefined) return context;
-  const { origin } = new URL(request.adapter.getUrl(), "http://localhost");
-  const own = new URL(origin);
-  own.pathname = request.path;
-  // `/cheap/../expensive` would be recorded as `/expensive`.
-  const resource = own.pathname === request.path ? { url: own.href } : undefined;
-  const paymentPayload = { ...(context.paymentPayload as PaymentPayload), resource };
+  if (request === undefined && !isSignIn) return context;
+  const path = isSignIn ? request && purchaseOf(request) : request?.path;
+  const paymentPayload = {
+    ...(context.paymentPayload as PaymentPayload),
+    resource: request && resourceAt(path, request),
+  };
   return { ...context, paymentPayload };
+}
+
+/** `undefined` for `/cheap/../expensive`, which would be recorded as `/expensive`. */
+function resourceAt(path: string | undefined, { adapter }: HTTPRequestContext): { readonly url: string } | undefined {
+  if (path === undefined) return undefined;
+  const { origin } = new URL(adapter.getUrl(), "http://localhost");
+  const own = new URL(origin);
+  own.pathname = path;
+  return own.pathname === path ? { url: own.href } : undefined;
 }

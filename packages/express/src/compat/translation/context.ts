@@ -8,6 +8,7 @@
  */
 import type { PricedRequest, PriceRequest } from "@farebox/core";
 import type { Request } from "express";
+import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import type { HTTPAdapter, HTTPRequestContext } from "../types.js";
 
 /** Reads a request of Express. */
@@ -73,6 +74,11 @@ class RequestAdapter implements HTTPAdapter {
 
   constructor(request: AnyRequest) {
     this.#request = request;
+  }
+
+  /** The engine's request, for hooks of our own. */
+  get [PRICED_REQUEST](): PricedRequest {
+    return this.#request;
   }
 
   /** The framework's request. A price that reads it is computed again with the payment. */

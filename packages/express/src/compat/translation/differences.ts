@@ -5,13 +5,14 @@
  * @module
  */
 
+import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
 import type { HTTPRegistrations } from "../classes/http-resource-server.js";
 import { isStock } from "../classes/schemes.js";
-import type { RoutesConfig } from "../types.js";
+import type { RouteConfig, RoutesConfig } from "../types.js";
 import { type UsedScheme, usedSchemes } from "./engine-options.js";
 import type { Notice } from "./notices.js";
 import type { Registrations } from "./registrations.js";
-import { entriesOf, toNativeKey } from "./routes.js";
+import { entriesOf, optionsOf, toNativeKey } from "./routes.js";
 
 /** What a seller is told at start, besides what concerns single fields of routes. */
 export function findDifferences({ server, routes, protectedRequestHooks }: HTTPRegistrations): readonly Notice[] {
@@ -20,6 +21,7 @@ export function findDifferences({ server, routes, protectedRequestHooks }: HTTPR
     ...findWidenedKeys(routes),
     ...findShadowedKeys(routes),
     ...findHooks(server, protectedRequestHooks.length),
+    ...findSignIn(server, routes, protectedRequestHooks),
     ...usedSchemes(server, routes).flatMap(findHosting),
   ];
 }
@@ -93,6 +95,37 @@ function findHooks(server: Registrations, requestHooks: number): Notice[] {
     ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
   ];
   return texts.map((text) => ({ route: undefined, text }));
+}
+
+/**
+ * Sign-in by hooks. Those of `@x402/extensions` record the resource that the client wrote, and look like any other hook. Those of ours
+ * are marked: with whether the seller names purchases.
+ */
+function findSignIn(
+  { afterSettleHooks, registeredExtensions }: Registrations,
+  routes: RoutesConfig,
+  requestHooks: readonly object[],
+): Notice[] {
+  const extension: object = registeredExtensions.get(SIGN_IN_WITH_X) ?? {};
+  const hooks: readonly { readonly [SIGN_IN_WITH_X]?: boolean }[] = [...requestHooks, ...afterSettleHooks];
+  if ("compile" in extension || "transportHooks" in extension || hooks.length === 0) return [];
+  const declaring = entriesOf(routes).filter(([, { extensions = {} }]) => SIGN_IN_WITH_X in extensions);
+  const isOurs = hooks.some((hook) => hook[SIGN_IN_WITH_X] !== undefined);
+  const isNamed = hooks.some((hook) => hook[SIGN_IN_WITH_X] === true);
+  const concerned = declaring.filter(([key, route]) => !isOurs || (!isNamed && isUnbound(toNativeKey(key), route)));
+  return concerned.map(([route]) => ({ route, text: isOurs ? NOBODY_SIGNS_IN : ANY_REQUEST }));
+}
+
+const ANY_REQUEST =
+  "createSIWxRequestHook and createSIWxSettleHook of @x402/extensions grant any request to a path that was paid for once; import them from @farebox/express/compat/extensions";
+const NOBODY_SIGNS_IN =
+  "nobody signs in without the option resourceOf of createSIWxRequestHook and createSIWxSettleHook";
+
+/** Whether a path with its query says too little about the purchases of a route. */
+function isUnbound(key: string, route: RouteConfig): boolean {
+  const [method = "GET"] = split(key);
+  const options = optionsOf(route);
+  return options.length > 0 && (method !== "GET" || options.some(({ price }) => typeof price === "function"));
 }
 
 function findHosting({ scheme, network }: UsedScheme): Notice[] {

@@ -19,6 +19,8 @@ import type {
   SettlementResponse,
 } from "@farebox/core";
 import { IS_IDLE } from "@farebox/core/adapter";
+import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
+import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
 import { SettleError } from "../classes/facilitator-client.js";
 import type {
   Abort,
@@ -234,7 +236,9 @@ class ServerHooks {
       transport.responseHeaders = { ...response.headers };
       if (response.body !== undefined) transport.responseBody = Buffer.from(response.body);
     }
-    for (const hook of hooks) await this.#attempt("onAfterSettle", () => hook(context));
+    const isSignIn = SIGN_IN_WITH_X in (this.#context.routeOf(payment.route)?.extensions ?? {});
+    const seen = isSignIn ? withRequestedResource(context) : context;
+    for (const hook of hooks) await this.#attempt("onAfterSettle", () => hook(seen));
   }
 
   /** Told of every settlement; those that succeeded are {@link ServerHooks.#settled}'s. */
@@ -331,4 +335,22 @@ function nameIn(error: unknown): string {
 function statusOf(request: PricedRequest | undefined): number | undefined {
   const { res } = (request?.native ?? {}) as { readonly res?: { readonly statusCode?: unknown } };
   return typeof res?.statusCode === "number" ? res.statusCode : undefined;
+}
+
+/**
+ * The client writes the resource of its payment. `createSIWxSettleHook` of the reference would record another path than the one that was
+ * requested.
+ */
+function withRequestedResource(context: SettleResultContext): SettleResultContext {
+  const { request } = (context.transportContext ?? {}) as Partial<HTTPTransportContext>;
+  const priced = (request?.adapter as { readonly [PRICED_REQUEST]?: PricedRequest } | undefined)?.[PRICED_REQUEST];
+  const { resource } = context.paymentPayload;
+  if (priced === undefined || resource === undefined) return context;
+  const { path, url } = priced;
+  if (URL.canParse(resource.url) && new URL(resource.url).pathname === path) return context;
+  const own = new URL(url);
+  own.pathname = path;
+  // `/cheap/../expensive` would be recorded as `/expensive`.
+  if (own.pathname !== path) own.pathname = encodeURIComponent(path);
+  return { ...context, paymentPayload: { ...context.paymentPayload, resource: { ...resource, url: own.href } } };
 }
