@@ -80,6 +80,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ],
       ["text", { contentType: "text/html;charset=ascii", body: "<b>no</b>" }, "text/html;charset=ascii", "<b>no</b>"],
       ["bytes", { contentType: "image/gif", body: Buffer.from("GIF") }, "image/gif", "GIF"],
+      [
+        "a DataView",
+        { contentType: "image/gif", body: new DataView(new Uint8Array(Buffer.from("GIF")).buffer) },
+        "image/gif",
+        "GIF",
+      ],
     ])("of %s replaces the one of a denial, and the headers stay", async (_what, body, type, text) => {
       for (const status of [402, 451]) {
         const shop = await open({ onRequest: () => ({ deny: "no", status, body }) });
@@ -139,6 +145,13 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       });
       expect(shop.facilitator.settled).toEqual([10_000n]);
       expect(shop.told()).toEqual(["challenged", "claimed", "verified", "admitted", "settled"]);
+    });
+
+    test("that is a promise or a stream is no body, and nothing is charged", async () => {
+      for (const body of [Promise.resolve("goods"), new ReadableStream()]) {
+        const shop = await open({ afterVerify: () => ({ respond: { contentType: "text/plain", body } }) });
+        expect([(await shop.pay()).status, shop.facilitator.settled]).toEqual([403, []]);
+      }
     });
 
     test("is shared with a duplicate, and gone once it is delivered, as any response", async () => {

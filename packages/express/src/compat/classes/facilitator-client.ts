@@ -208,6 +208,11 @@ function readOurs(client: object): { readonly choice: UrlChoice; readonly timeou
   return { choice: { url, ...(headers === undefined ? {} : { headers }) }, timeoutMs };
 }
 
+/** Whether a client is of our class, and makes its calls as the class does. */
+export function isStockClient(client: object): boolean {
+  return readOurs(client) !== undefined;
+}
+
 function withoutTrailingSlashes(url: string): string {
   let end = url.length;
   while (url.charAt(end - 1) === "/") end--;
