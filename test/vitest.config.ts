@@ -9,8 +9,11 @@ const results = process.env["FAREBOX_TEST_RESULTS"];
 
 const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 
-/** A test that counts timers, memory or lines on stderr counts those of the whole process: other tests must not have left any in it. */
-const MEASURES_ITS_PROCESS = /getActiveResourcesInfo|memoryUsage|getTimerCount|spyOn\(process\.stderr/;
+/**
+ * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left
+ * any in it.
+ */
+const MEASURES_ITS_PROCESS = /getActiveResourcesInfo|memoryUsage|getTimerCount|spyOn\(process\.stderr|once per process/;
 const alone = ["packages/", "test/"]
   .flatMap((folder) => listTests(folder))
   .filter((file) => MEASURES_ITS_PROCESS.test(readFileSync(root + file, "utf8")));

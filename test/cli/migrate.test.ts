@@ -1,6 +1,7 @@
 /**
  * `farebox migrate` changes the imports of a file, keeps every other character, and names what will be different.
  */
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -294,5 +295,17 @@ describe("the command", () => {
     );
     expect(codes).toEqual([2, 2, 2]);
     expect(errors.join("")).toMatch(/it is a folder.+there is no such file.+name a file/s);
+  });
+
+  test("is a program of the package, with a line for the shell", () => {
+    const program = new URL("../../packages/cli/dist/farebox.js", import.meta.url).pathname;
+    const start = (...args: string[]) => spawnSync(process.execPath, [program, ...args], { encoding: "utf8" });
+    const path = join(folder, "seller.cjs");
+    writeFileSync(path, 'const { paymentMiddleware } = require("@x402/express");\n');
+    expect(readFileSync(program, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(start("migrate", "--write", path)).toMatchObject({ status: 0, stderr: "" });
+    expect(readFileSync(path, "utf8")).toBe('const { paymentMiddleware } = require("@farebox/express/compat");\n');
+    expect(start("--help")).toMatchObject({ status: 0, stderr: "" });
+    expect(start("emigrate").status).toBe(2);
   });
 });

@@ -21,7 +21,7 @@ const run = promisify(execFile);
 /** 21 April 2026, the last one of the repository before the move to another owner: version 2.10. */
 const COMMIT = "dd927a26cfefc98c24b3ec38b3a8f204dad0c60d";
 const FILES = "https://raw.githubusercontent.com/coinbase/x402";
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 10_000;
 
 /** What is kept of the repository. */
 const SERVERS = "examples/typescript/servers";

@@ -47,7 +47,9 @@ export class Inspection {
   /** Tables that were made in this turn of the event loop. A request that meets one, unshown by the routers, has made it. */
   readonly #fresh = new Set<object>();
   /** Tables that were made by a request. They price it by its path, and are in no report and at no handler. */
-  readonly #passing = new WeakMap<object, Guard>();
+  readonly #ofRequests = new WeakMap<object, Guard>();
+  /** Tables that price only requests that pass them. */
+  readonly #passed = new WeakSet<object>();
   /** Tables that were not found in any app so far. */
   readonly #lost = new Set<object>();
   readonly #apps = new WeakMap<Application, AppState>();
@@ -61,8 +63,9 @@ export class Inspection {
   }
 
   /** Adds a table. `guard` is called for each handler that it prices. */
-  addTable(gate: TableGate, guard: Guard): void {
+  addTable(gate: TableGate, guard: Guard, { onlyPassing }: { readonly onlyPassing: boolean }): void {
     this.#tables.set(gate, guard);
+    if (onlyPassing) this.#passed.add(gate);
     if (this.#lost.size === 0) subscribe(REQUESTS, this.#onRequest);
     this.#lost.add(gate);
     this.#fresh.add(gate);
@@ -70,9 +73,9 @@ export class Inspection {
   }
 
   /** Sellers whose prices are in a database make a table for each request. Nothing may be left of it. */
-  #letPass(gate: TableGate): void {
+  #leaveToRequest(gate: TableGate): void {
     const guard = this.#tables.get(gate);
-    if (guard !== undefined) this.#passing.set(gate, guard);
+    if (guard !== undefined) this.#ofRequests.set(gate, guard);
     this.#tables.delete(gate);
     this.#forgetLost(gate);
     gate.list(false);
@@ -80,7 +83,7 @@ export class Inspection {
 
   /** A table that was made by a request is used by another one: it stays. */
   #keep(gate: TableGate, guard: Guard): void {
-    this.#passing.delete(gate);
+    this.#ofRequests.delete(gate);
     this.#tables.set(gate, guard);
     gate.list(true);
   }
@@ -96,19 +99,19 @@ export class Inspection {
   }
 
   /**
-   * Resolves the tables of an app at its first request, and when routes were added. Returns whether the routers do not show
-   * the table.
+   * Resolves the tables of an app at its first request, and when routes were added. Returns whether the request has to be marked: the
+   * routers do not show the table, or it prices only what passes it.
    *
    * @throws ConfigError at every request, if `strict` is set and there are findings.
    */
   meet(app: Application, gate: object, baseUrl: string): boolean {
     let state = this.#homeOf(app);
     const isShown = state.found.get(gate)?.some((mount) => matchesMount(mount, baseUrl)) === true;
-    const guard = this.#passing.get(gate);
+    const guard = this.#ofRequests.get(gate);
     if (guard !== undefined && !this.#fresh.has(gate)) this.#keep(gate as TableGate, guard);
     const isWrapped = !isShown && this.#tables.has(gate as TableGate);
     if (isWrapped && this.#fresh.has(gate)) {
-      this.#letPass(gate as TableGate);
+      this.#leaveToRequest(gate as TableGate);
       return false;
     }
     if (isWrapped && !state.wrapped.has(gate)) state = this.#resolve(state.app, { gate, baseUrl });
@@ -122,7 +125,7 @@ export class Inspection {
     }
     const error = state.checked?.error;
     if (error !== undefined) throw error;
-    return isWrapped;
+    return isWrapped || this.#passed.has(gate);
   }
 
   /** The state of the app that shows another one: itself, or one that it is mounted in, or a router's. */
@@ -204,7 +207,8 @@ export class Inspection {
       if (mounts.length === 0 && hidden === undefined) continue;
       this.#find(gate, app);
       for (const layer of gate.bind(view, hidden)) {
-        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped: hidden !== undefined });
+        const isWrapped = hidden !== undefined || this.#passed.has(gate);
+        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped });
       }
     }
     const state: AppState = { app, view, stacks, wrapped, found, checked: known?.checked };

@@ -99,7 +99,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Duplicates",
     turns: ({ plan, at }) => (plan.payment === "twice" && at === 2) || (plan.payment === "at once" && at > 0),
     explains: ({ path }, { plan, at }) =>
-      /^(facts\.hooks|receipt)/.test(path) &&
+      /^(facts\.hooks|receipt|body)/.test(path) &&
       ((plan?.payment === "twice" && at === 2) || plan?.payment === "at once") &&
       at > 0,
   },
@@ -212,9 +212,11 @@ export const MEANT: readonly Meant[] = [
   },
   {
     heading: "Declarations by themselves",
-    explains: ({ path, reference }) =>
+    explains: ({ path, reference, compat }) =>
       reference === ABSENT &&
-      /^challenge\.extensions(\.(payment-identifier|eip2612GasSponsoring|erc20ApprovalGasSponsoring))?$/.test(path),
+      (/^challenge\.extensions\.\w+GasSponsoring$/.test(path) ||
+        (path === "challenge.extensions" &&
+          Object.keys(compat as object).every((key) => key.endsWith("GasSponsoring")))),
   },
   {
     heading: "Schemas of declarations",
