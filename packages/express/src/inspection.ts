@@ -40,6 +40,9 @@ const REQUESTS = "http.server.request.start";
 /** Where Node says that a response has ended. */
 const RESPONSES = "http.server.response.finish";
 
+/** A seller who keeps more tables that requests have made has one for each resource. */
+const MAX_KEPT = 64;
+
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
   readonly #engine: PaymentsEngine;
@@ -48,6 +51,8 @@ export class Inspection {
   readonly #fresh = new Set<object>();
   /** Tables that were made by a request. They price it by its path, and are in no report and at no handler. */
   readonly #ofRequests = new WeakMap<object, Guard>();
+  /** How many of them were used by later requests, too. */
+  #kept = 0;
   /** Tables that price only requests that pass them. */
   readonly #passed = new WeakSet<object>();
   /** Tables that were not found in any app so far. */
@@ -83,6 +88,7 @@ export class Inspection {
 
   /** A table that was made by a request is used by another one: it stays. */
   #keep(gate: TableGate, guard: Guard): void {
+    this.#kept++;
     this.#ofRequests.delete(gate);
     this.#tables.set(gate, guard);
     gate.list(true);
@@ -108,7 +114,10 @@ export class Inspection {
     let state = this.#homeOf(app);
     const isShown = state.found.get(gate)?.some((mount) => matchesMount(mount, baseUrl)) === true;
     const guard = this.#ofRequests.get(gate);
-    if (guard !== undefined && !this.#fresh.has(gate)) this.#keep(gate as TableGate, guard);
+    if (guard !== undefined && !this.#fresh.has(gate)) {
+      if (this.#kept >= MAX_KEPT) return false;
+      this.#keep(gate as TableGate, guard);
+    }
     const isWrapped = !isShown && this.#tables.has(gate as TableGate);
     if (isWrapped && this.#fresh.has(gate)) {
       this.#leaveToRequest(gate as TableGate);

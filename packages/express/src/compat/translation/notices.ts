@@ -20,9 +20,20 @@ const told = new Set<string>();
 /** Sellers may create middleware for each request. */
 const MAX_TOLD = 1000;
 
+/** For how many routes each text was told. */
+const routesOf = new Map<string, number>();
+
+/** Who has more routes reads the text often enough, or makes a key of each request's path. */
+const MAX_ROUTES = 20;
+
 /** Tells a seller, by the logger or on stderr. */
 export function tell(notices: readonly Notice[], logger: Logger | undefined): void {
-  const news = notices.filter((notice) => isNew(`${notice.route ?? ""}: ${notice.text}`));
+  const news = notices.filter(({ route, text }) => {
+    const count = routesOf.get(text) ?? 0;
+    if (count >= MAX_ROUTES || !isNew(`${route ?? ""}: ${text}`)) return false;
+    routesOf.set(text, count + 1);
+    return true;
+  });
   if (news.length === 0) return;
   if (logger === undefined) {
     const lines = news.map(({ route, text }) => `  - ${route === undefined ? "" : `${route}: `}${text}\n`);
