@@ -49,7 +49,8 @@ test.each(MAKERS)(
     const server = new x402ResourceServer(client, { logger }).register(NETWORK, new ExactEvmScheme());
     const seller = { url: facilitatorServer.url, client, server };
     const warned: string[] = [];
-    const warn = ({ name }: Error) => void warned.push(name);
+    // Other files of this process have tables that stand nowhere.
+    const warn = ({ message }: Error) => void (message.includes("/goods") && warned.push(message));
     process.on("warning", warn);
     const app = quietApp();
     app.get(
