@@ -124,7 +124,7 @@ export interface SettledContext extends PaymentContext {
 export interface SellersBody {
   /** @example "text/html; charset=utf-8" */
   readonly contentType: string;
-  /** Texts and bytes go out as they are, anything else as JSON. */
+  /** Texts and bytes go out as they are, anything else as JSON. A promise or a stream is refused. */
   readonly body: unknown;
 }
 
