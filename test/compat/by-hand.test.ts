@@ -199,6 +199,24 @@ describe.each<[string, typeof HTTPFacilitatorClient]>([
   });
 });
 
+test("what is no payment is neither valid nor settled", async () => {
+  const { server } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  for (const sent of [
+    null,
+    5,
+    "x",
+    [],
+    {},
+    { payload: null },
+    { x402Version: 2, accepted: requirements, payload: {} },
+  ]) {
+    const payload = sent as unknown as PaymentPayload;
+    expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: false });
+    expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: false, transaction: "" });
+  }
+});
+
 test("an error that a seller's own client throws is what verifyPayment and settlePayment reject with", async () => {
   const { facilitatorServer, ...stage } = await openStage();
   const client = new HTTPFacilitatorClient({ url: facilitatorServer.url });

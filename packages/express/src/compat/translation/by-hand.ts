@@ -232,8 +232,11 @@ function toRequirements({ scheme, network, asset, amount, payTo, maxTimeoutSecon
 }
 
 /** Without a request, the payment is bound to the resource that the client names. */
-function optionsFor({ resource }: PaymentPayload, { transport }: CallContext): OptionsByHand {
+function optionsFor(payload: PaymentPayload | null, { transport }: CallContext): OptionsByHand {
   const adapter = transport?.request.adapter as (HTTPAdapter & { readonly req?: OptionsByHand["request"] }) | undefined;
   const request = adapter?.req;
-  return { resource: adapter?.getUrl() ?? resource?.url ?? UNNAMED, ...(request === undefined ? {} : { request }) };
+  return {
+    resource: adapter?.getUrl() ?? payload?.resource?.url ?? UNNAMED,
+    ...(request === undefined ? {} : { request }),
+  };
 }

@@ -22,8 +22,9 @@ export interface WatchedCall {
 export class FacilitatorCalls {
   readonly #watched = new Map<string, { calls: number; thrown: unknown }>();
 
-  watch({ payload }: { readonly payload: unknown }): WatchedCall {
-    const key = keyOf(payload);
+  /** @param payment - What a client sent: anything. */
+  watch(payment: { readonly payload: unknown } | null): WatchedCall {
+    const key = keyOf(payment?.payload);
     const watched = this.#watched.get(key) ?? { calls: 0, thrown: undefined };
     watched.calls++;
     this.#watched.set(key, watched);
