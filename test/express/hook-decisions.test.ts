@@ -2,6 +2,8 @@
  * What hooks may decide besides 403 and a grant, over real HTTP: 402, a body of the seller's, a payment that needs no
  * facilitator, a response in place of the handler's.
  */
+
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { Denial, PaymentHooks, SellersBody, VerifyFailure } from "@farebox/express";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
@@ -127,6 +129,23 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const refused = await shop.ask({ payment: header });
     expect(refused).toMatchObject({ status: 402, receipt: { success: false } });
     expect(refused.text).not.toContain("goods");
+  });
+
+  test("forged payments that beforeVerify calls verified do not use up their payer's runs", async () => {
+    const shop = await open({ beforeVerify: () => ({ verified: true }) }, { options: { maxRunsPerPayer: 2 } });
+    const forged = async () => {
+      const { payment } = await shop.sign();
+      return encodePaymentSignature({
+        ...payment,
+        payload: { ...payment.payload, signature: `0x${"12".repeat(65)}` },
+      });
+    };
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 3; sent++) statuses.push((await shop.ask({ payment: await forged() })).status);
+    // The one who sends them is limited.
+    expect(statuses).toEqual([402, 402, 429]);
+    expect(await shop.pay()).toMatchObject({ status: 200, text: "goods" });
+    expect(shop.facilitator.settled).toEqual([10_000n]);
   });
 
   describe("a response of afterVerify", () => {
