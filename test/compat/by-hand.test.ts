@@ -199,6 +199,18 @@ describe.each<[string, typeof HTTPFacilitatorClient]>([
   });
 });
 
+test("a payment that another request works on rejects, so that its client is not asked for a second one", async () => {
+  const { facilitatorServer, ...stage } = await openStage();
+  const clients = new HTTPFacilitatorClient({ url: facilitatorServer.url });
+  const server = new x402ResourceServer(clients, { ...QUIET, copyWaitMs: 0 }).register(NETWORK, new ExactEvmScheme());
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, { facilitatorServer, ...stage });
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: true });
+  await expect(server.verifyPayment(payload, requirements!)).rejects.toThrow(/^payment_in_progress: /);
+  expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: true });
+  expect(stage.income()).toBe(1000n);
+});
+
 test("what is no payment is neither valid nor settled", async () => {
   const { server } = await openServer();
   const [requirements] = await server.buildPaymentRequirements(TERMS);

@@ -197,7 +197,8 @@ export class x402ResourceServer {
   /**
    * Verifies a payment through the engine, and claims it: it is valid once, until it is settled or expires. Hooks are asked.
    *
-   * @throws FacilitatorResponseError when no facilitator could be asked
+   * @throws FacilitatorResponseError when no facilitator could be asked, and with `payment_in_progress` while another request has the
+   *   payment: its client must not be asked for another one
    */
   async verifyPayment(
     paymentPayload: PaymentPayload,

@@ -79,7 +79,8 @@ export class SalesByHand {
       if (verified.kind === "granted") return { isValid: true };
       if (verified.kind === "replay") return { isValid: false, invalidReason: "payment_already_settled" };
       const { response, reason, error } = verified;
-      if (response.status >= 500) throw toError(verified, call);
+      // Who gets a new challenge now pays a second time.
+      if (response.status >= 500 || isOpen(verified)) throw toError(verified, call);
       return { isValid: false, invalidReason: reason ?? error };
     } finally {
       call.end();
@@ -102,7 +103,7 @@ export class SalesByHand {
       if ("success" in ended) return ended;
       const thrown = call.thrown();
       // Clients of the reference throw what a facilitator refuses with an error status.
-      if (OPEN.includes(ended.response.status) || isSettleError(thrown)) throw toError(ended, call);
+      if (isOpen(ended) || isSettleError(thrown)) throw toError(ended, call);
       return (ended.receipt as SettleResponse | undefined) ?? toFailure(ended.reason ?? ended.error, requirements);
     } finally {
       call.end();
@@ -173,8 +174,10 @@ export class SalesByHand {
   }
 }
 
-/** In use, or without an outcome: an earlier or later attempt may move the money. */
-const OPEN: readonly number[] = [409, 503];
+/** Whether an earlier or later attempt may move the money: the payment is in use, has no outcome, or could not be sent. */
+function isOpen({ reason, response }: RefusalByHand): boolean {
+  return response.status === 503 || reason === "payment_in_progress";
+}
 
 /** What a call rejects with: as the facilitator's client has thrown it, unless it says nothing about the money. */
 function toError({ reason, error, response }: RefusalByHand, call: WatchedCall): unknown {
