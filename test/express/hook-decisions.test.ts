@@ -12,6 +12,9 @@ import { expectNoStrayErrors, PAY_TO, type ShopPlan, VERSIONS } from "./shop.js"
 
 const HOSTILE = "No \r\nX-Evil: 1\u2028 \u{1f600} more";
 
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
+
 /** A promise, and what resolves it. */
 function signal() {
   let resolve = () => {};
@@ -166,11 +169,15 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(shop.told()).toEqual(["challenged", "claimed", "verified", "admitted", "settled"]);
     });
 
-    test("that is a promise or a stream is no body, and nothing is charged", async () => {
-      for (const body of [Promise.resolve("goods"), new ReadableStream()]) {
-        const shop = await open({ afterVerify: () => ({ respond: { contentType: "text/plain", body } }) });
-        expect([(await shop.pay()).status, shop.facilitator.settled]).toEqual([403, []]);
-      }
+    test.each<[what: string, body: unknown]>([
+      ["a promise", Promise.resolve("late")],
+      ["a stream", new ReadableStream()],
+      ["a blob", new Blob(["x"])],
+      ["a cycle", CYCLE],
+    ])("that is %s is not sold", async (_what, body) => {
+      const shop = await open({ afterVerify: () => ({ respond: { contentType: "text/plain", body } }) });
+      expect((await shop.pay()).status).toBe(403);
+      expect(shop.facilitator.settled).toEqual([]);
     });
 
     test("is shared with a duplicate, and gone once it is delivered, as any response", async () => {

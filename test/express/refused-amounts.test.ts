@@ -3,6 +3,7 @@
  */
 import type { Payment, SettleTime } from "@farebox/core";
 import { createPayments, setSettlementOverrides } from "@farebox/express";
+import { setSettlementOverrides as setByCompat } from "@farebox/express/compat";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express, { type Response } from "express";
 import { expect, onTestFinished, test } from "vitest";
@@ -56,6 +57,7 @@ const STATE = "ERR_FAREBOX_STATE";
 
 test.each<[scheme: string, what: string, thrown: string, step: Plan["steps"][number]]>([
   ["exact", 'amount: "0"', STATE, override("0")],
+  ["exact", 'amount: "0" by compat', STATE, (_, res) => setByCompat(res, { amount: "0" })],
   ["exact", "a charge", STATE, charge("1")],
   ["upto", "more than the maximum", AMOUNT, override("10001")],
   ["upto", "no amount", AMOUNT, override("abc")],
