@@ -5,6 +5,7 @@
  */
 import {
   ExactEvmScheme,
+  type FacilitatorClient,
   FacilitatorResponseError,
   HTTPFacilitatorClient,
   type PaymentPayload,
@@ -14,8 +15,10 @@ import {
   x402ResourceServer,
 } from "@farebox/express/compat";
 import { createPayer } from "@farebox/testing";
+import * as core from "@x402/core/server";
+import { SettleError } from "@x402/core/types";
 import type { RequestHandler } from "express";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
 
 const TERMS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY_TO } as const;
@@ -158,6 +161,93 @@ test("a payment for other terms is invalid, and one that nobody can verify rejec
   const drop = stage.facilitatorServer.faults.next("verify", { kind: "drop" });
   onTestFinished(() => void drop);
   await expect(server.verifyPayment(payload, requirements!)).rejects.toThrow(FacilitatorResponseError);
+});
+
+describe.each<[string, typeof HTTPFacilitatorClient]>([
+  ["ours", HTTPFacilitatorClient],
+  ["the reference's", core.HTTPFacilitatorClient as unknown as typeof HTTPFacilitatorClient],
+])("a facilitator client of %s", (_whose, Client) => {
+  async function openVerified() {
+    const stage = await openStage();
+    const server = new x402ResourceServer(new Client({ url: stage.facilitatorServer.url }), QUIET).register(
+      NETWORK,
+      new ExactEvmScheme(),
+    );
+    const [requirements] = await server.buildPaymentRequirements(TERMS);
+    const payload = await signFor(requirements!, stage);
+    const { faults } = stage.facilitatorServer;
+    return { ...stage, server, payload, requirements: requirements!, faults };
+  }
+
+  test("makes a settlement without an outcome reject, and the same payment can be settled again", async () => {
+    const { server, payload, requirements, faults, income } = await openVerified();
+    expect(await server.verifyPayment(payload, requirements)).toMatchObject({ isValid: true });
+    faults.next("settle", { kind: "drop", when: "after" });
+    const settling = server.settlePayment(payload, requirements);
+    await expect(settling).rejects.toThrow(FacilitatorResponseError);
+    await expect(settling).rejects.toThrow(/^settlement_pending: the money may have moved; settle the same payment/);
+    expect(income()).toBe(1000n);
+    expect(await server.verifyPayment(payload, requirements)).toMatchObject({ isValid: true });
+    expect(await server.settlePayment(payload, requirements)).toMatchObject({ success: true });
+    expect(income()).toBe(1000n);
+  });
+
+  test("makes a verification reject with what it says", async () => {
+    const { server, payload, requirements, faults } = await openVerified();
+    faults.next("verify", { kind: "status", status: 500 });
+    await expect(server.verifyPayment(payload, requirements)).rejects.toThrow(/verify.*500/);
+  });
+});
+
+test("a payment that another request works on rejects, so that its client is not asked for a second one", async () => {
+  const { facilitatorServer, ...stage } = await openStage();
+  const clients = new HTTPFacilitatorClient({ url: facilitatorServer.url });
+  const server = new x402ResourceServer(clients, { ...QUIET, copyWaitMs: 0 }).register(NETWORK, new ExactEvmScheme());
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, { facilitatorServer, ...stage });
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: true });
+  await expect(server.verifyPayment(payload, requirements!)).rejects.toThrow(/^payment_in_progress: /);
+  expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: true });
+  expect(stage.income()).toBe(1000n);
+});
+
+test("what is no payment is neither valid nor settled", async () => {
+  const { server } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  for (const sent of [
+    null,
+    5,
+    "x",
+    [],
+    {},
+    { payload: null },
+    { x402Version: 2, accepted: requirements, payload: {} },
+  ]) {
+    const payload = sent as unknown as PaymentPayload;
+    expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: false });
+    expect(await server.settlePayment(payload, requirements!)).toMatchObject({ success: false, transaction: "" });
+  }
+});
+
+test("an error that a seller's own client throws is what verifyPayment and settlePayment reject with", async () => {
+  const { facilitatorServer, ...stage } = await openStage();
+  const client = new HTTPFacilitatorClient({ url: facilitatorServer.url });
+  const failure = new RangeError("no route to the bank");
+  const refused = new SettleError(400, { success: false, errorReason: "no", transaction: "", network: NETWORK });
+  const own: FacilitatorClient = {
+    verify: (payload, terms) => (isDown ? Promise.reject(failure) : client.verify(payload, terms)),
+    settle: () => Promise.reject(refused),
+    getSupported: () => client.getSupported(),
+  };
+  let isDown = true;
+  const server = new x402ResourceServer(own, QUIET).register(NETWORK, new ExactEvmScheme());
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const payload = await signFor(requirements!, { facilitatorServer, ...stage });
+  await expect(server.verifyPayment(payload, requirements!)).rejects.toBe(failure);
+  isDown = false;
+  expect(await server.verifyPayment(payload, requirements!)).toMatchObject({ isValid: true });
+  await expect(server.settlePayment(payload, requirements!)).rejects.toBe(refused);
+  expect(stage.income()).toBe(0n);
 });
 
 test("a scheme that is not registered is named", async () => {

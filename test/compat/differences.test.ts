@@ -19,7 +19,7 @@ import {
 import * as ours from "@farebox/express/compat/extensions";
 import * as theirs from "@x402/extensions";
 import { expect, test } from "vitest";
-import { NETWORK, PAY_TO, PAY_TO_SVM, SOLANA } from "./stage.js";
+import { NETWORK, openStage, PAY_TO, PAY_TO_SVM, quietApp, SOLANA } from "./stage.js";
 
 const OPTION = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO } as const;
 
@@ -99,6 +99,35 @@ test("hooks that decide, and hooks that recover", () => {
   expect(lines).toEqual([
     "onProtectedRequest, onBeforeSettle: a hook that throws denies the request",
     "onVerifyFailure, onSettleFailure: { recovered } changes nothing",
+  ]);
+});
+
+test("hooks that are registered after the start are told of when a payment meets them", async () => {
+  const { options, lines } = listen();
+  const stage = await openStage();
+  const hooked = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url })).register(
+    NETWORK,
+    new ExactEvmScheme(),
+  );
+  const middleware = paymentMiddleware(
+    { "POST /told-10": { accepts: OPTION } },
+    hooked,
+    undefined,
+    undefined,
+    true,
+    options,
+  );
+  const app = quietApp().use(middleware);
+  app.post("/told-10", (_req, res) => void res.send("goods"));
+  const url = `${await stage.serve(app)}/told-10`;
+  hooked.onBeforeVerify(async () => {}).onVerifyFailure(async () => {});
+  for (let times = 0; times < 2; times++) expect((await stage.pay(url, { method: "POST" })).status).toBe(200);
+  hooked.onBeforeSettle(async () => {});
+  expect((await stage.pay(url, { method: "POST" })).status).toBe(200);
+  expect(lines).toEqual([
+    "onBeforeVerify: a hook that throws denies the request",
+    "onVerifyFailure: { recovered } changes nothing",
+    "onBeforeVerify, onBeforeSettle: a hook that throws denies the request",
   ]);
 });
 

@@ -85,6 +85,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ],
       ["text", { contentType: "text/html;charset=ascii", body: "<b>no</b>" }, "text/html;charset=ascii", "<b>no</b>"],
       ["bytes", { contentType: "image/gif", body: Buffer.from("GIF") }, "image/gif", "GIF"],
+      [
+        "a DataView",
+        { contentType: "image/gif", body: new DataView(new Uint8Array(Buffer.from("GIF")).buffer) },
+        "image/gif",
+        "GIF",
+      ],
     ])("of %s replaces the one of a denial, and the headers stay", async (_what, body, type, text) => {
       for (const status of [402, 451]) {
         const shop = await open({ onRequest: () => ({ deny: "no", status, body }) });

@@ -216,6 +216,22 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
       (app, s) => app.use(s.routes({ "GET /a": PRICED })).get("/a", s.charge(PRICED), serve),
     ],
     [
+      "nothing about tables that stand in their routes",
+      [],
+      (app, s) => {
+        const inner = express.Router().get("/c", s.routes({ "GET /r/c": PRICED }), serve);
+        app
+          .get("/a", s.routes({ "GET /a": PRICED }), serve)
+          .get("/b", [s.routes({ "GET /b": PRICED }), serve])
+          .use("/r", inner);
+      },
+    ],
+    [
+      "a route priced by a table in it and by another one",
+      [["FAREBOX_PRICED_TWICE", "GET /a"]],
+      (app, s) => app.use(s.routes({ "GET /a": PRICED })).get("/a", s.routes({ "GET /a": PRICED }), serve),
+    ],
+    [
       "a route with two prices",
       [["FAREBOX_PRICED_TWICE", "GET /a"]],
       (app, s) => app.get("/a", s.charge(PRICED), s.charge(PRICED), serve),
@@ -304,10 +320,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     await expect(tolerant.ready(other)).resolves.toMatchObject({ routes: [{}] });
 
     if (code === "FAREBOX_TABLE_NOT_FOUND") return;
-    const warned: (Error & { readonly code?: string })[] = [];
-    const note = (warning: Error) => void warned.push(warning);
-    process.on("warning", note);
-    onTestFinished(() => void process.off("warning", note));
+    const warned = noteWarnings();
     const unchecked = createSeller();
     const shop = await openShop(express, {
       build(own) {
@@ -318,6 +331,57 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     await shop.ask({ path: "/free" });
     await shop.ask({ path: "/free" });
     expect(warned.filter((one) => one.name === "FareboxWarning").map((one) => one.code)).toEqual([code]);
+  });
+
+  test("a table that a function of the seller's calls is no warning at its requests, unless the seller is strict", async () => {
+    const told: string[] = [];
+    const warned = noteWarnings();
+    const note = (event: string) => void (/^facilitator_|_DOWN$/.test(event) || told.push(event));
+    const logger: Logger = { info: note, warn: note, error: note };
+    const build = (seller: Seller) => (app: Express) => {
+      const table = seller.routes({ "GET /paid": PRICED });
+      app.use((req, res, next) => table(req, res, next)).get("/paid", serve);
+    };
+    const shop = await openShop(express, { build: build(createSeller({ logger })) });
+    expect([(await shop.ask()).status, (await shop.ask({ path: "/PAID/" })).status]).toEqual([402, 402]);
+    expect([told, warned]).toEqual([["priced"], []]);
+    const strict = await openShop(express, { build: build(createSeller({ logger, strict: true })) });
+    expect((await strict.ask()).status).toBe(500);
+  });
+
+  test("tables that requests make price by path, and leave no line, no warning and nothing behind", async () => {
+    const told: string[] = [];
+    const warned = noteWarnings();
+    const note = (event: string) => void (/^facilitator_|_DOWN$/.test(event) || told.push(event));
+    const seller = createSeller({ logger: { info: note, warn: note, error: note } });
+    const made: RequestHandler[] = [];
+    const shop = await openShop(express, {
+      build: (app) =>
+        void app
+          .get("/many", (req, res) => {
+            for (let at = 0; at < 1000; at++) seller.routes({ [`GET /many/${at}`]: PRICED })(req, res, () => {});
+            res.send("done");
+          })
+          .get(
+            "/goods/:id",
+            (req, res, next) => {
+              const table = seller.routes({ "GET /goods/:id": PRICED });
+              made.push(table);
+              table(req, res, next);
+            },
+            serve,
+          )
+          .get("/again", (req, res, next) => made[0]!(req, res, next), serve),
+    });
+    const statuses = [];
+    for (const path of ["/many", "/goods/1", "/GOODS/1/", "/goods/%31"])
+      statuses.push((await shop.ask({ path })).status);
+    expect(statuses).toEqual([200, 402, 402, 402]);
+    expect([told, warned, seller.report().routes]).toEqual([[], [], []]);
+    // Another request uses one of them: from then on, it is one as any other.
+    expect((await shop.ask({ path: "/again" })).status).toBe(200);
+    expect((await shop.ask({ path: "/GOODS/1" })).status).toBe(402);
+    expect([told, seller.report().routes.length]).toEqual([["priced"], 1]);
   });
 
   test("a table behind its routes is a warning of the process, too, if a function calls the app", async () => {
@@ -480,3 +544,12 @@ describe("a facilitator without TLS", () => {
     "https://facilitator.example.com",
   ])("%s is accepted", (url) => createPayments({ facilitator: url }).close());
 });
+
+/** The warnings of the process, from now on. */
+function noteWarnings(): (Error & { readonly code?: string })[] {
+  const warned: (Error & { readonly code?: string })[] = [];
+  const note = (warning: Error) => void (warning.name === "FareboxWarning" && warned.push(warning));
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  return warned;
+}

@@ -74,6 +74,8 @@ export interface TableGate {
    * @param mounts - Those of the table below the view's app. Default: where the view finds it.
    */
   bind(view: RouterView, mounts?: readonly string[]): readonly object[];
+  /** Whether reports and checks have it. Default: they do. A table that is made for one request is in none. */
+  list(isListed: boolean): void;
   /** The price of a request in front of the routes. */
   inFront(request: GateRequest): Verdict;
   /** The price of a request at a handler that {@link TableGate.bind} returned. */
@@ -362,13 +364,19 @@ function createEngine(parts: Parts): {
   const addTable = (table: RouteTable<PricedRoute>): TableGate => {
     const resolved = new ResolvedTable(table);
     const tableGate: TableGate = {
+      list(isListed) {
+        const at = tables.findIndex(({ gate }) => gate === tableGate);
+        if (isListed && at === -1) tables.push(priced);
+        if (!isListed && at !== -1) tables.splice(at, 1);
+      },
       bind: (view, mounts) => resolved.bind(tableGate, view, mounts),
       decide: (request) => gate.decide(resolved, request),
       inFront: (request) => gate.inFront(resolved, request),
       atHandler: (at) => gate.atHandler(resolved, at),
       prices: (query, handler) => resolved.prices(query, handler),
     };
-    tables.push({ gate: tableGate, table });
+    const priced: PricedTable = { gate: tableGate, table };
+    tables.push(priced);
     start();
     return tableGate;
   };

@@ -16,6 +16,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_AMOUNT"
   | "ERR_FAREBOX_PRICE"
   | "ERR_FAREBOX_STATE"
+  | "ERR_FAREBOX_RESPONSE"
   | "ERR_FAREBOX_BODY_NOT_PARSED"
   | "ERR_FAREBOX_RPC"
   | "ERR_FAREBOX_CHAIN"
@@ -165,6 +166,16 @@ export class PriceError extends FareboxError {
 export class StateError extends FareboxError {
   override readonly name = "StateError";
   override readonly code = "ERR_FAREBOX_STATE";
+}
+
+/** A response that cannot be sent, passed to `settle` of a sale by hand. Nothing is charged, and the payment was released. */
+export class ResponseError extends FareboxError {
+  override readonly name = "ResponseError";
+  override readonly code = "ERR_FAREBOX_RESPONSE";
+
+  constructor(path: string, expected: string, received: unknown, options?: ErrorOptions) {
+    super(`${path}: expected ${expected}, received ${describeValue(received)}`, options);
+  }
 }
 
 /**

@@ -15,6 +15,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "PaymentAbortedError",
       "PriceError",
       "RELEASABLE",
+      "ResponseError",
       "RpcError",
       "StateError",
       "StoreError",

@@ -21,6 +21,7 @@ export {
   PaymentAbortedError,
   type PaymentAbortReason,
   PriceError,
+  ResponseError,
   RpcError,
   type RpcProblem,
   StateError,
@@ -84,6 +85,7 @@ export type {
 } from "./gate/by-hand.js";
 export type {
   HeadersByHand,
+  KeptResponseByHand,
   OptionsByHand,
   PaidResponseByHand,
   RequestByHand,

@@ -31,6 +31,7 @@ export {
   type HttpFacilitatorChoice,
   type IdentifierMode,
   type InputValidator,
+  type KeptResponseByHand,
   type KnownNetwork,
   type Listing,
   type Logger,

@@ -40,12 +40,21 @@ const REQUESTS = "http.server.request.start";
 /** Where Node says that a response has ended. */
 const RESPONSES = "http.server.response.finish";
 
+/** A seller who keeps more tables that requests have made has one for each resource. */
+const MAX_KEPT = 64;
+
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
   readonly #engine: PaymentsEngine;
   readonly #tables = new Map<TableGate, Guard>();
+  /** Tables that were made in this turn of the event loop. A request that meets one, unshown by the routers, has made it. */
+  readonly #fresh = new Set<object>();
+  /** Tables that were made by a request. They price it by its path, and are in no report and at no handler. */
+  readonly #ofRequests = new WeakMap<object, Guard>();
+  /** How many of them were used by later requests, too. */
+  #kept = 0;
   /** Tables that price only requests that pass them. */
-  readonly #passed = new Set<object>();
+  readonly #passed = new WeakSet<object>();
   /** Tables that were not found in any app so far. */
   readonly #lost = new Set<object>();
   readonly #apps = new WeakMap<Application, AppState>();
@@ -64,6 +73,25 @@ export class Inspection {
     if (onlyPassing) this.#passed.add(gate);
     if (this.#lost.size === 0) subscribe(REQUESTS, this.#onRequest);
     this.#lost.add(gate);
+    this.#fresh.add(gate);
+    setImmediate(() => this.#fresh.delete(gate)).unref();
+  }
+
+  /** Sellers whose prices are in a database make a table for each request. Nothing may be left of it. */
+  #leaveToRequest(gate: TableGate): void {
+    const guard = this.#tables.get(gate);
+    if (guard !== undefined) this.#ofRequests.set(gate, guard);
+    this.#tables.delete(gate);
+    this.#forgetLost(gate);
+    gate.list(false);
+  }
+
+  /** A table that was made by a request is used by another one: it stays. */
+  #keep(gate: TableGate, guard: Guard): void {
+    this.#kept++;
+    this.#ofRequests.delete(gate);
+    this.#tables.set(gate, guard);
+    gate.list(true);
   }
 
   /** @param app - Default: the app that was inspected last. */
@@ -85,7 +113,16 @@ export class Inspection {
   meet(app: Application, gate: object, baseUrl: string): boolean {
     let state = this.#homeOf(app);
     const isShown = state.found.get(gate)?.some((mount) => matchesMount(mount, baseUrl)) === true;
+    const guard = this.#ofRequests.get(gate);
+    if (guard !== undefined && !this.#fresh.has(gate)) {
+      if (this.#kept >= MAX_KEPT) return false;
+      this.#keep(gate as TableGate, guard);
+    }
     const isWrapped = !isShown && this.#tables.has(gate as TableGate);
+    if (isWrapped && this.#fresh.has(gate)) {
+      this.#leaveToRequest(gate as TableGate);
+      return false;
+    }
     if (isWrapped && !state.wrapped.has(gate)) state = this.#resolve(state.app, { gate, baseUrl });
     if (state.checked === undefined) {
       const { view } = state;
@@ -150,7 +187,8 @@ export class Inspection {
   #check(state: AppState, only: ((gate: object) => boolean) | undefined): PaymentsReport {
     this.#latest = state.app;
     try {
-      const report = this.#engine.check(state.view, only);
+      const isCalled = (gate: object) => state.wrapped.has(gate);
+      const report = this.#engine.check({ ...state.view, isCalled }, only);
       state.checked = { error: undefined };
       return report;
     } catch (error) {
@@ -189,6 +227,10 @@ export class Inspection {
 
   #find(gate: object, app: Application): void {
     this.#homes.add(app);
+    this.#forgetLost(gate);
+  }
+
+  #forgetLost(gate: object): void {
     if (this.#lost.delete(gate) && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
   }
 }

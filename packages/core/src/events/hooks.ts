@@ -7,6 +7,7 @@
  * @see `docs/guides/hooks-and-events.md`
  * @module
  */
+import { isAnyArrayBuffer } from "node:util/types";
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
@@ -123,7 +124,7 @@ export interface SettledContext extends PaymentContext {
 export interface SellersBody {
   /** @example "text/html; charset=utf-8" */
   readonly contentType: string;
-  /** Texts and bytes go out as they are, anything else as JSON. */
+  /** Texts and bytes go out as they are, anything else as JSON. A promise or a stream is refused. */
   readonly body: unknown;
 }
 
@@ -443,24 +444,31 @@ export function writeBody(given: unknown): WrittenBody | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const { contentType, body }: Partial<SellersBody> = given;
   if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) return undefined;
-  const written = toTextOrBytes(body);
-  if (written === undefined) return undefined;
-  const isDone = typeof written !== "string" || /;\s*charset=/i.test(contentType);
-  return { contentType: isDone ? contentType : `${contentType}; charset=utf-8`, body: written };
+  const written = writeContent(body);
+  if (typeof written !== "string") return written && { contentType, body: written };
+  const typed = /;\s*charset=/i.test(contentType) ? contentType : `${contentType}; charset=utf-8`;
+  return { contentType: typed, body: written };
 }
 
 /**
- * Text and bytes as they are, anything else as JSON; `undefined`: it cannot be sent, or is not there yet, as a promise or a stream. May
- * throw what the seller's objects throw.
+ * Writes what the seller sends: text and bytes as they are, anything else as JSON. `undefined`: it cannot be written, as a promise,
+ * a stream or a function. May throw what the seller's objects throw.
  */
-export function toTextOrBytes(body: unknown): string | Uint8Array | undefined {
+export function writeContent(body: unknown): string | Uint8Array | undefined {
   if (typeof body === "string") return body;
   // A copy: the seller may change the bytes while they wait.
-  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
-  if (body instanceof ArrayBuffer) return new Uint8Array(body).slice();
-  const isAwaited = ["then", "pipe", "getReader", "arrayBuffer"].some(
-    (name) => typeof Reflect.get(Object(body), name) === "function",
-  );
-  const text: unknown = isAwaited ? undefined : JSON.stringify(body);
+  if (ArrayBuffer.isView(body)) {
+    return new Uint8Array(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
+  }
+  if (isAnyArrayBuffer(body)) return new Uint8Array(new Uint8Array(body));
+  if (isUnread(body)) return undefined;
+  const text: unknown = JSON.stringify(body);
   return typeof text === "string" ? text : undefined;
+}
+
+/** Whether a value has its content later: of a promise, stream, `Blob` or `Response`, JSON would be `{}`. */
+function isUnread(body: unknown): boolean {
+  if (typeof body !== "object" || body === null) return false;
+  const methods = ["then", "pipe", "getReader", "arrayBuffer", Symbol.asyncIterator];
+  return methods.some((name) => typeof Reflect.get(body, name) === "function");
 }

@@ -38,10 +38,12 @@ import type { HandlerResponse } from "./charging.js";
 import type { Gate } from "./gate.js";
 import {
   HandRequest,
+  type KeptResponseByHand,
   type OptionsByHand,
   type PaidResponseByHand,
   type ResponseByHand,
   toHandlerResponse,
+  toKeptByHand,
   toRecord,
   toResponseByHand,
 } from "./hand-request.js";
@@ -95,7 +97,7 @@ export type VerificationByHand =
   /** A hook let the request through, or it costs nothing: serve without payment. */
   | { readonly kind: "granted" }
   /** The payment has bought this before: send the response that it bought. */
-  | { readonly kind: "replay"; readonly response: ResponseByHand; readonly receipt: SettlementResponse | undefined }
+  | { readonly kind: "replay"; readonly response: KeptResponseByHand; readonly receipt: SettlementResponse | undefined }
   | RefusalByHand;
 
 /** Nothing is sold: send this response. */
@@ -123,9 +125,9 @@ export interface PaymentByHand {
    * Settles the payment. The first call counts; every later one resolves to the same. Never rejects for what a facilitator, a chain
    * or a store does.
    *
+   * @throws ResponseError when the response could not be sent. Nothing is charged then, and the payment is released.
    * @throws AmountError when the amount is invalid, or more than was authorized.
-   * @throws StateError when the payment was released, or the scheme takes all or nothing and the amount is not all. Also when the
-   *   response cannot be sent: then the payment is released.
+   * @throws StateError when the payment was released, or the scheme takes all or nothing and the amount is not all.
    */
   settle(options?: SettleOptionsByHand): Promise<SettlementByHand>;
   /**
@@ -219,7 +221,7 @@ function toVerification(decision: Decision, deps: ByHandDeps): VerificationByHan
   if (decision.kind === "run") return { kind: "verified", payment: new HandPayment(decision.admission, deps) };
   const { response, isReplay = false } = decision;
   if (!isReplay) return toRefusal(response);
-  return { kind: "replay", response: toResponseByHand(response), receipt: receiptOf(response.headers) };
+  return { kind: "replay", response: toKeptByHand(response), receipt: receiptOf(response.headers) };
 }
 
 function toRefusal(response: GateResponse): RefusalByHand {
@@ -300,16 +302,16 @@ class HandPayment implements PaymentByHand {
     if (this.#settling !== undefined) return this.#settling;
     if (this.#expired !== undefined) return toRefusal(await this.#expired);
     if (this.#releasing !== undefined) throw new StateError("settle: the payment was released");
-    if (amount !== undefined) this.details.settle(amount);
     let held: HandlerResponse;
     try {
       held = toHandlerResponse(response, this.#deps.holdBytes);
     } catch (error) {
-      // As of a handler that fails: the same payment can be sent again.
+      // As if a handler had thrown.
       await this.release();
       throw error;
     }
-    this.#settling ??= this.#settle(held);
+    if (amount !== undefined) this.details.settle(amount);
+    this.#settling = this.#settle(held);
     return this.#settling;
   }
 
@@ -412,10 +414,13 @@ export class VerifiedByHand {
 
   /** Finds a payment again, by the payment that the client sent and the terms that it accepted. */
   find(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined {
-    // A client may have sent anything.
-    const { payload }: Partial<PaymentPayload> = Object(payment);
-    const found = this.#byPayload.get(keyOf(payload) ?? "");
-    return found !== undefined && areSameTerms(found.requirements, terms) ? found : undefined;
+    try {
+      const found = this.#byPayload.get(keyOf(payment.payload) ?? "");
+      return found !== undefined && areSameTerms(found.requirements, terms) ? found : undefined;
+    } catch {
+      // Both may be what a client sent.
+      return undefined;
+    }
   }
 
   add({ paymentPayload }: FacilitatorRequest, payment: PaymentByHand): void {

@@ -4,9 +4,9 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { StateError } from "../errors.js";
-import { toTextOrBytes } from "../events/hooks.js";
-import { errorName } from "../events/logger.js";
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import { describeValue, ResponseError } from "../errors.js";
+import { writeContent } from "../events/hooks.js";
 import { isHost } from "../http/urls.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import { PAYMENT_RETRY_TOKEN } from "../protocol/headers.js";
@@ -57,13 +57,23 @@ export interface ResponseByHand {
   readonly body: string | Uint8Array;
 }
 
+/** The seller's response, given again. */
+export interface KeptResponseByHand extends Omit<ResponseByHand, "headers"> {
+  /** A header with several values has a list, for example `Set-Cookie`. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
+}
+
 /** The seller's own response to a paid request. */
 export interface PaidResponseByHand {
-  /** @defaultValue `200` */
+  /**
+   * From 200 to 599.
+   *
+   * @defaultValue `200`
+   */
   readonly status?: number | undefined;
-  /** One text for each name. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Text and bytes as they are, anything else as JSON. Default: empty. */
+  /** As of requests: `{ "Set-Cookie": ["a=1", "b=2"] }`, or the `Headers` of the Fetch API. */
+  readonly headers?: HeadersByHand | undefined;
+  /** Text and bytes as they are, anything else as JSON, but no promise or stream. Default: empty. */
   readonly body?: unknown;
 }
 
@@ -186,11 +196,13 @@ function isStream(body: unknown): boolean {
 }
 
 function readHeaders(headers: HeadersByHand | undefined = {}): Readonly<Record<string, string>> {
-  const entries: Iterable<readonly [string, unknown]> =
-    Symbol.iterator in headers ? (headers as Iterable<[string, unknown]>) : Object.entries(headers);
   const read: Record<string, string> = Object.create(null);
-  for (const [name, value] of entries) if (value !== undefined) read[name.toLowerCase()] = textOf(value);
+  for (const [name, value] of entriesOf(headers)) if (value !== undefined) read[name.toLowerCase()] = textOf(value);
   return Object.freeze(read);
+}
+
+function entriesOf(headers: HeadersByHand): Iterable<readonly [string, unknown]> {
+  return Symbol.iterator in headers ? (headers as Iterable<[string, unknown]>) : Object.entries(headers);
 }
 
 function textOf(value: unknown): string {
@@ -202,6 +214,13 @@ export function toResponseByHand({ status, headers, body }: GateResponse): Respo
   return { status, headers: toRecord(headers), body };
 }
 
+/** A kept response, as servers send it again. */
+export function toKeptByHand({ status, headers, body }: GateResponse): KeptResponseByHand {
+  const read: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of headers) read[name] = typeof value === "string" ? value : [...value];
+  return { status, headers: { ...read }, body };
+}
+
 /** Several values of one header are joined. */
 export function toRecord(headers: GateResponse["headers"]): Readonly<Record<string, string>> {
   return Object.fromEntries(headers.map(([name, value]) => [name, textOf(value)]));
@@ -211,48 +230,64 @@ export function toRecord(headers: GateResponse["headers"]): Readonly<Record<stri
  * The seller's response as the gate keeps it. Without a response, and with one that is larger than what is held, there is none to
  * keep.
  *
- * @throws StateError when it cannot be sent: no money may move for it.
+ * @throws ResponseError when it could not be sent.
  */
 export function toHandlerResponse(response: PaidResponseByHand | undefined, holdBytes: number): HandlerResponse {
   if (response === undefined) return { status: 200, headers: [], body: undefined };
   try {
     return readResponse(response, holdBytes);
-  } catch (error) {
-    if (error instanceof StateError) throw error;
-    throw unsendable("body", `a text, bytes or a JSON value (${errorName(error)})`);
+  } catch (cause) {
+    if (cause instanceof ResponseError) throw cause;
+    throw new ResponseError("response", "an object that can be read and written as JSON", response, { cause });
   }
 }
 
 function readResponse(response: PaidResponseByHand, holdBytes: number): HandlerResponse {
-  if (typeof response !== "object" || response === null) throw unsendable("", "an object");
-  const { status = 200, headers = {}, body = "" } = response;
-  if (!(Number.isInteger(status) && status >= 200 && status <= 599)) throw unsendable("status", "200 to 599");
-  if (typeof headers !== "object" || headers === null) throw unsendable("headers", "an object");
-  const given = Object.entries(headers);
-  if (!given.every(([name, value]) => HEADER_NAME.test(name) && isHeaderValue(value))) {
-    throw unsendable("headers", "names and texts that HTTP allows");
+  if (typeof response !== "object" || response === null) {
+    throw new ResponseError("response", "{ status, headers, body }", response);
   }
-  const written = toTextOrBytes(body);
-  if (written === undefined)
-    throw unsendable("body", "a text, bytes or a JSON value, and neither a promise nor a stream");
-  const isData = typeof body === "string" || typeof written !== "string";
+  const { status = 200, headers: given = {}, body = "" } = response;
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new ResponseError("response.status", "a whole number from 200 to 599", status);
+  }
+  const headers = readResponseHeaders(given);
+  const written = writeContent(body);
+  if (written === undefined) {
+    throw new ResponseError("response.body", "text, bytes or a value of JSON, and no promise or stream", body);
+  }
+  const isJson = !(typeof body === "string" || typeof written !== "string");
+  if (isJson && !headers.some(([name]) => name.toLowerCase() === "content-type")) {
+    headers.push(["Content-Type", "application/json; charset=utf-8"]);
+  }
   const bytes = typeof written === "string" ? Buffer.from(written) : written;
-  const isTyped = isData || given.some(([name]) => name.toLowerCase() === "content-type");
-  return {
-    status,
-    headers: isTyped ? given : [...given, ["Content-Type", "application/json; charset=utf-8"]],
-    body: bytes.byteLength > holdBytes ? undefined : bytes,
-  };
+  return { status, headers, body: bytes.byteLength > holdBytes ? undefined : bytes };
 }
 
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-
-function isHeaderValue(value: unknown): boolean {
-  return typeof value === "string" && /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+/** @throws ResponseError when a server of Node could not send one of them. */
+function readResponseHeaders(given: unknown): [name: string, value: string | readonly string[]][] {
+  if (typeof given !== "object" || given === null) {
+    throw new ResponseError("response.headers", "an object with headers by name", given);
+  }
+  const read = new Map<string, [name: string, value: string | readonly string[]]>();
+  for (const [name, value] of entriesOf(given as HeadersByHand)) {
+    if (value === undefined) continue;
+    const values = (Array.isArray(value) ? value : [value]).map((one) => checkHeader(name, one));
+    // The Fetch API tells each of several cookies by itself.
+    const all = [read.get(String(name).toLowerCase())?.[1] ?? [], values].flat();
+    const [first] = all;
+    read.set(name.toLowerCase(), [name, all.length === 1 && first !== undefined ? first : all]);
+  }
+  return [...read.values()];
 }
 
-function unsendable(part: string, expected: string): StateError {
-  return new StateError(
-    `settle: response${part === "" ? "" : `.${part}`} must be ${expected}; nothing was charged for it`,
-  );
+function checkHeader(name: unknown, value: unknown): string {
+  try {
+    validateHeaderName(String(name));
+    if (typeof value !== "string" && typeof value !== "number") throw new TypeError("not a text");
+    validateHeaderValue(String(name), String(value));
+    return String(value);
+  } catch (cause) {
+    const path = `response.headers[${describeValue(name)}]`;
+    throw new ResponseError(path, "the name and the value of a header", value, { cause });
+  }
 }

@@ -70,6 +70,7 @@ function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Prob
 function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: RouterView): readonly Finding[] {
   const { gate, table } = priced;
   if (view.mountsOf(gate).length === 0) {
+    if (view.isCalled?.(gate) === true) return [];
     const [first] = table.entries;
     return view.hasOtherApps && view.isReadable !== false
       ? []
@@ -149,8 +150,10 @@ interface Look {
 /** Finds requests that are priced twice. */
 function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
   const found: Finding[] = [];
-  const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.length > 0 ? [route] : [])));
   for (const { priced, probes } of looks) {
+    // A table that stands in a route is a price of its own there.
+    const isOther = (gate: object) => gate !== priced.gate;
+    const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.some(isOther) ? [route] : [])));
     for (const probe of probes) {
       if (isCharged(probe, charging) || isPricedElsewhere(probe, priced, looks)) {
         found.push(

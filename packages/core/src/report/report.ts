@@ -198,8 +198,10 @@ export class Reporter {
     return entry?.value.declareAt({ method, locate: () => place });
   }
 
-  #report(priced: PricedRoutes, view: RouterView | undefined, maxLookups: number): PaymentsReport {
-    const { facilitators, listings, findings, payees, logger } = this.#deps;
+  #report(priced: PricedRoutes, given: RouterView | undefined, maxLookups: number): PaymentsReport {
+    const { facilitators, listings, findings, payees, logger, strict } = this.#deps;
+    // A strict seller wants to know that the routes of a table cannot be checked.
+    const view = strict === true && given !== undefined ? { ...given, isCalled: () => false } : given;
     const { tables } = priced;
     const keys = tables.reduce((sum, { table }) => sum + table.entries.length, 0);
     // Every key is tried on every route.

@@ -33,6 +33,8 @@ export interface RouterView {
   readonly routes: readonly RegisteredRoute[];
   /** Whether the routers could be read. Default `true`. */
   readonly isReadable?: boolean;
+  /** Whether a function of the seller's calls a gate, which the routers then do not show. Default: unknown. */
+  isCalled?(gate: object): boolean;
   /** Whether the app contains other apps or is mounted in one. Their routes are not visible here. */
   readonly hasOtherApps: boolean;
 }

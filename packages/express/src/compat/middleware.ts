@@ -22,6 +22,7 @@ import {
 import { type HooksContext, toNativeHooks, toRequestHook } from "./translation/hooks.js";
 import { createWarner, tell } from "./translation/notices.js";
 import { findScheme, readResourceServer } from "./translation/registrations.js";
+import { noteEngine, RepeatedTables, repeatedServer } from "./translation/repeated.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./translation/routes.js";
 import type {
   FacilitatorClient,
@@ -88,8 +89,11 @@ export function paymentMiddlewareFromConfig(
   syncFacilitatorOnStart?: boolean,
   options?: EngineOptions,
 ): PaymentMiddleware {
-  const server = new x402ResourceServer(facilitatorClients);
-  for (const { network, server: scheme } of schemes) server.register(network, scheme);
+  const server = repeatedServer(facilitatorClients, schemes, () => {
+    const made = new x402ResourceServer(facilitatorClients);
+    for (const { network, server: scheme } of schemes) made.register(network, scheme);
+    return made;
+  });
   return paymentMiddleware(routes, server, paywallConfig, paywall, syncFacilitatorOnStart, options);
 }
 
@@ -115,8 +119,8 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   const { paywallConfig, paywall = paywallProvider } = more;
   // Some sellers make the middleware anew for each request.
   const isRepeatable = more.options === undefined && plan.protectedRequestHooks.length === 0 && paywall === undefined;
-  const known = isRepeatable ? handlers.get(owner)?.get(routes) : undefined;
-  if (known !== undefined) return known;
+  const repeated = isRepeatable ? tables.find(owner, server, { routes, paywallConfig }) : undefined;
+  if (repeated?.known !== undefined) return repeated.known;
   const options: EngineOptions = { ...server.options, ...more.options };
   const schemes = server.registeredServerSchemes;
   const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
@@ -135,12 +139,11 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   if (more.options === undefined && engine.isPlain) engines.set(owner, engine);
   tell([...findDifferences(plan), ...notices], options.logger);
   const middleware = handler as PaymentMiddleware;
-  if (isRepeatable) handlers.set(owner, (handlers.get(owner) ?? new WeakMap()).set(routes, middleware));
+  repeated?.keep(middleware);
   return middleware;
 }
 
-/** By server and table. */
-const handlers = new WeakMap<object, WeakMap<RoutesConfig, PaymentMiddleware>>();
+const tables = new RepeatedTables<PaymentMiddleware>();
 
 /** An engine, and the routes of all its tables. */
 interface Engine {
@@ -203,5 +206,6 @@ function createEngine(
   // Handlers of the reference find the payment where clients have put it.
   const usual = { ...read, keepPaymentHeader: true };
   const payments = createPayments({ ...usual, ...options, extensions: [...registered, ...passed], hooks });
+  noteEngine(payments);
   return { payments, originals, isPlain: isPlain(plan) };
 }

@@ -208,6 +208,17 @@ function readOurs(client: object): { readonly choice: UrlChoice; readonly timeou
   return { choice: { url, ...(headers === undefined ? {} : { headers }) }, timeoutMs };
 }
 
+/** Whether a client is of our class, and makes its calls as the class does. */
+export function isStockClient(client: object): boolean {
+  return readOurs(client) !== undefined;
+}
+
+/** Equal for clients of our class that make the same calls. */
+export function identityOf(client: FacilitatorClient): unknown {
+  const isOurs = typeof client === "object" && client !== null && isStockClient(client);
+  return isOurs ? { ...configs.get(client) } : client;
+}
+
 function withoutTrailingSlashes(url: string): string {
   let end = url.length;
   while (url.charAt(end - 1) === "/") end--;

@@ -197,7 +197,8 @@ export class x402ResourceServer {
   /**
    * Verifies a payment through the engine, and claims it: it is valid once, until it is settled or expires. Hooks are asked.
    *
-   * @throws FacilitatorResponseError when no facilitator could be asked
+   * @throws FacilitatorResponseError when no facilitator could be asked, and with `payment_in_progress` while another request has the
+   *   payment: its client must not be asked for another one
    */
   async verifyPayment(
     paymentPayload: PaymentPayload,
@@ -210,8 +211,10 @@ export class x402ResourceServer {
   }
 
   /**
-   * Settles a payment through the engine, once. While the outcome is unknown, it resolves to a failure of the reason
-   * `settlement_pending`: the money may have moved, and the same payment can be settled again.
+   * Settles a payment through the engine, once. Resolves to a failure if nothing was charged.
+   *
+   * @throws FacilitatorResponseError with `settlement_pending` or `payment_in_progress` when the money may have moved: the same
+   *   payment can be settled again, and its client must not be asked for another one
    */
   async settlePayment(
     paymentPayload: PaymentPayload,

@@ -21,6 +21,7 @@ import type {
   VerifyResponse,
 } from "../types.js";
 import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { FacilitatorCalls, type WatchedCall } from "./facilitator-calls.js";
 import { toNativeHooks } from "./hooks.js";
 import { createWarner } from "./notices.js";
 import type { Registrations } from "./registrations.js";
@@ -28,12 +29,14 @@ import { RouteConfigurationError, translateRoutes, validateRoutes } from "./rout
 
 type RouteByHand = Parameters<Payments["byHand"]>[0];
 type SaleByHand = ReturnType<Payments["byHand"]>;
+type RefusalByHand = Extract<Awaited<ReturnType<SaleByHand["verify"]>>, { kind: "refused" }>;
 type OptionsByHand = NonNullable<Parameters<SaleByHand["verify"]>[1]>;
 
 /** Sells by hand what a server has registered. */
 export class SalesByHand {
   readonly #server: Registrations;
   readonly #schemeOf: (network: PaymentRequirements["network"], scheme: string) => SchemeNetworkServer | undefined;
+  readonly #calls: FacilitatorCalls = new FacilitatorCalls();
   #payments: Payments | undefined;
 
   constructor(
@@ -69,40 +72,63 @@ export class SalesByHand {
     context: CallContext,
   ): Promise<VerifyResponse> {
     const sale = await this.#sell(routeFor(requirements, context));
-    const verified = await sale.verify(payload, optionsFor(payload, context));
-    if (verified.kind === "verified") return { isValid: true, payer: verified.payment.payer };
-    if (verified.kind === "granted") return { isValid: true };
-    if (verified.kind === "replay") return { isValid: false, invalidReason: "payment_already_settled" };
-    const { response, reason, error } = verified;
-    if (response.status >= 500) throw new FacilitatorResponseError(error);
-    return { isValid: false, invalidReason: reason ?? error };
+    const call = this.#calls.watch(payload);
+    try {
+      const verified = await sale.verify(payload, optionsFor(payload, context));
+      if (verified.kind === "verified") return { isValid: true, payer: verified.payment.payer };
+      if (verified.kind === "granted") return { isValid: true };
+      if (verified.kind === "replay") return { isValid: false, invalidReason: "payment_already_settled" };
+      const { response, reason, error } = verified;
+      // Who gets a new challenge now pays a second time.
+      if (response.status >= 500 || isOpen(verified)) throw toError(verified, call);
+      return { isValid: false, invalidReason: reason ?? error };
+    } finally {
+      call.end();
+    }
   }
 
-  /** Settles a payment: one that is verified, or one that can be. Resolves to a failure while the outcome is unknown. */
+  /**
+   * Settles a payment: one that is verified, or one that can be.
+   *
+   * @throws FacilitatorResponseError when the money may have moved, or may yet: nobody may ask for another payment then
+   */
   async settle(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
-    { overrides, ...context }: CallContext & { readonly overrides: SettlementOverrides | undefined },
+    context: CallContext & { readonly overrides: SettlementOverrides | undefined },
   ): Promise<SettleResponse> {
-    const { network } = requirements;
-    const failed = (errorReason: string): SettleResponse => ({ success: false, errorReason, transaction: "", network });
-    const sale = await this.#sell(routeFor(requirements, context));
-    const found = this.#find(payload, requirements);
-    if (found === undefined) {
-      const verified = await sale.verify(payload, optionsFor(payload, context));
-      if (verified.kind === "replay") return (verified.receipt as SettleResponse | undefined) ?? failed("not_charged");
-      if (verified.kind === "refused") {
-        const { receipt, reason, error } = verified;
-        return (receipt as SettleResponse | undefined) ?? failed(reason ?? error);
-      }
-      if (verified.kind === "granted") return failed("not_charged");
+    const call = this.#calls.watch(payload);
+    try {
+      const ended = await this.#settle(payload, requirements, context);
+      if ("success" in ended) return ended;
+      const thrown = call.thrown();
+      // Clients of the reference throw what a facilitator refuses with an error status.
+      if (isOpen(ended) || isSettleError(thrown)) throw toError(ended, call);
+      return (ended.receipt as SettleResponse | undefined) ?? toFailure(ended.reason ?? ended.error, requirements);
+    } finally {
+      call.end();
     }
-    const payment = found ?? this.#find(payload, requirements);
-    if (payment === undefined) return failed("payment_in_progress");
+  }
+
+  async #settle(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    { overrides, ...context }: CallContext & { readonly overrides: SettlementOverrides | undefined },
+  ): Promise<SettleResponse | RefusalByHand> {
+    const sale = await this.#sell(routeFor(requirements, context));
+    let payment = this.#find(payload, requirements);
+    if (payment === undefined) {
+      const verified = await sale.verify(payload, optionsFor(payload, context));
+      if (verified.kind === "refused") return verified;
+      if (verified.kind !== "verified") {
+        const receipt = verified.kind === "replay" ? verified.receipt : undefined;
+        return (receipt as SettleResponse | undefined) ?? toFailure("not_charged", requirements);
+      }
+      payment = verified.payment;
+    }
     const settled = await payment.settle({ amount: overrides?.amount });
     if (settled.kind === "settled") return settled.receipt as unknown as SettleResponse;
-    if (settled.kind === "released") return failed("not_charged");
-    return (settled.receipt as SettleResponse | undefined) ?? failed(settled.reason ?? settled.error);
+    return settled.kind === "released" ? toFailure("not_charged", requirements) : settled;
   }
 
   /** Charges nothing for a verified payment: it can be sent again. */
@@ -133,13 +159,45 @@ export class SalesByHand {
   #engine(): Payments {
     if (this.#payments !== undefined) return this.#payments;
     const issues = createIssues();
-    const options = readOptions(this.#server, registeredSchemes(this.#server), issues);
+    const server = { ...this.#server, facilitatorClients: this.#calls.clients(this.#server.facilitatorClients) };
+    const options = readOptions(server, registeredSchemes(server), issues);
     issues.throwIfAny();
     const more: EngineOptions = this.#server.options ?? {};
     const hooks = toNativeHooks(this.#server, { routeOf: () => undefined, warn: createWarner(more.logger) });
-    this.#payments = createPayments({ ...options, ...more, hooks });
+    this.#payments = createPayments({
+      ...options,
+      facilitator: this.#calls.choices(options.facilitator),
+      ...more,
+      hooks,
+    });
     return this.#payments;
   }
+}
+
+/** Whether an earlier or later attempt may move the money: the payment is in use, has no outcome, or could not be sent. */
+function isOpen({ reason, response }: RefusalByHand): boolean {
+  return response.status === 503 || reason === "payment_in_progress";
+}
+
+/** What a call rejects with: as the facilitator's client has thrown it, unless it says nothing about the money. */
+function toError({ reason, error, response }: RefusalByHand, call: WatchedCall): unknown {
+  const thrown = call.thrown();
+  if (reason === "settlement_pending" || reason === "payment_in_progress") {
+    const text = "the money may have moved; settle the same payment again, and ask for no other one";
+    return new FacilitatorResponseError(`${reason}: ${text}`, { cause: thrown });
+  }
+  if (thrown !== undefined) return thrown;
+  const after = response.headers["Retry-After"];
+  const when = after === undefined ? "later" : `in ${after} seconds`;
+  return new FacilitatorResponseError(`${error}: no facilitator could be asked; try the same payment again ${when}`);
+}
+
+function isSettleError(thrown: unknown): boolean {
+  return thrown instanceof Error && "errorReason" in thrown && typeof thrown.errorReason === "string";
+}
+
+function toFailure(errorReason: string, { network }: PaymentRequirements): SettleResponse {
+  return { success: false, errorReason, transaction: "", network };
 }
 
 /** About one call: what the seller says of the request. */
@@ -177,8 +235,11 @@ function toRequirements({ scheme, network, asset, amount, payTo, maxTimeoutSecon
 }
 
 /** Without a request, the payment is bound to the resource that the client names. */
-function optionsFor({ resource }: PaymentPayload, { transport }: CallContext): OptionsByHand {
+function optionsFor(payload: PaymentPayload | null, { transport }: CallContext): OptionsByHand {
   const adapter = transport?.request.adapter as (HTTPAdapter & { readonly req?: OptionsByHand["request"] }) | undefined;
   const request = adapter?.req;
-  return { resource: adapter?.getUrl() ?? resource?.url ?? UNNAMED, ...(request === undefined ? {} : { request }) };
+  return {
+    resource: adapter?.getUrl() ?? payload?.resource?.url ?? UNNAMED,
+    ...(request === undefined ? {} : { request }),
+  };
 }

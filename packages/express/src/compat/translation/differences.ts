@@ -10,7 +10,7 @@ import type { HTTPRegistrations } from "../classes/http-resource-server.js";
 import { isStock } from "../classes/schemes.js";
 import type { RouteConfig, RoutesConfig } from "../types.js";
 import { type UsedScheme, usedSchemes } from "./engine-options.js";
-import type { Notice } from "./notices.js";
+import { findHooks, type Notice } from "./notices.js";
 import type { Registrations } from "./registrations.js";
 import { entriesOf, optionsOf, toNativeKey } from "./routes.js";
 
@@ -77,24 +77,6 @@ function covers(earlier: string, later: string): boolean {
 function split(key: string): readonly [method: string | undefined, path: string] {
   const at = key.indexOf(" ");
   return at === -1 ? [undefined, key] : [key.slice(0, at), key.slice(at + 1)];
-}
-
-function findHooks(server: Registrations, requestHooks: number): Notice[] {
-  const { beforeVerifyHooks, beforeSettleHooks, onVerifyFailureHooks, onSettleFailureHooks } = server;
-  const asking = [
-    ...(requestHooks > 0 ? ["onProtectedRequest"] : []),
-    ...(beforeVerifyHooks.length > 0 ? ["onBeforeVerify"] : []),
-    ...(beforeSettleHooks.length > 0 ? ["onBeforeSettle"] : []),
-  ];
-  const failing = [
-    ...(onVerifyFailureHooks.length > 0 ? ["onVerifyFailure"] : []),
-    ...(onSettleFailureHooks.length > 0 ? ["onSettleFailure"] : []),
-  ];
-  const texts = [
-    ...(asking.length > 0 ? [`${asking.join(", ")}: a hook that throws denies the request`] : []),
-    ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
-  ];
-  return texts.map((text) => ({ route: undefined, text }));
 }
 
 /**

@@ -38,6 +38,7 @@ import type {
   VerifyResponse,
 } from "../types.js";
 import { toRequestContext } from "./context.js";
+import { findHooks } from "./notices.js";
 import { findScheme, type Registrations } from "./registrations.js";
 import { toFailure } from "./routes.js";
 
@@ -103,6 +104,7 @@ const LISTS = {
 class ServerHooks {
   readonly #server: Registrations;
   readonly #context: HooksContext;
+  #toldHooks = 0;
 
   constructor(server: Registrations, context: HooksContext) {
     this.#server = server;
@@ -124,8 +126,21 @@ class ServerHooks {
   /** The engine need not wait for a list that is empty. A seller may add to it at any time. */
   #while<H extends object>(name: keyof typeof LISTS, hook: H): H {
     const list: readonly unknown[] = this.#server[LISTS[name]];
-    const isIdle = () => list.length === 0 && !this.#hasSchemeHook(name);
+    const isIdle = () => {
+      this.#tellOfHooks();
+      return list.length === 0 && !this.#hasSchemeHook(name);
+    };
     return Object.assign(hook, { [IS_IDLE]: isIdle });
+  }
+
+  /** Tells of hooks that were registered since the start. */
+  #tellOfHooks(): void {
+    const { beforeVerifyHooks, beforeSettleHooks, onVerifyFailureHooks, onSettleFailureHooks } = this.#server;
+    const count =
+      beforeVerifyHooks.length + beforeSettleHooks.length + onVerifyFailureHooks.length + onSettleFailureHooks.length;
+    if (count === this.#toldHooks) return;
+    this.#toldHooks = count;
+    for (const { text } of findHooks(this.#server)) this.#context.warn("FAREBOX_COMPAT", { message: text });
   }
 
   #hasSchemeHook(name: keyof SchemeServerHooks): boolean {

@@ -6,6 +6,7 @@
  * @module
  */
 import type { LogFields, Logger } from "@farebox/core";
+import type { RegisteredHooks } from "./registrations.js";
 
 /** Something that works in another way than with the reference. */
 export interface Notice {
@@ -20,9 +21,20 @@ const told = new Set<string>();
 /** Sellers may create middleware for each request. */
 const MAX_TOLD = 1000;
 
+/** For how many routes each text was told. */
+const routesOf = new Map<string, number>();
+
+/** Who has more routes reads the text often enough, or makes a key of each request's path. */
+const MAX_ROUTES = 20;
+
 /** Tells a seller, by the logger or on stderr. */
 export function tell(notices: readonly Notice[], logger: Logger | undefined): void {
-  const news = notices.filter((notice) => isNew(`${notice.route ?? ""}: ${notice.text}`));
+  const news = notices.filter(({ route, text }) => {
+    const count = routesOf.get(text) ?? 0;
+    if (count >= MAX_ROUTES || !isNew(`${route ?? ""}: ${text}`)) return false;
+    routesOf.set(text, count + 1);
+    return true;
+  });
   if (news.length === 0) return;
   if (logger === undefined) {
     const lines = news.map(({ route, text }) => `  - ${route === undefined ? "" : `${route}: `}${text}\n`);
@@ -35,6 +47,11 @@ export function tell(notices: readonly Notice[], logger: Logger | undefined): vo
 /** Tells a seller what a hook did, each once. */
 export function createWarner(logger: Logger | undefined): (event: string, fields: LogFields) => void {
   return (event, fields) => {
+    const { message } = fields;
+    // As the same notice at start.
+    if (event === "FAREBOX_COMPAT" && Object.keys(fields).length === 1) {
+      return tell([{ route: undefined, text: String(message) }], logger);
+    }
     const text = `${event} · ${Object.values(fields).join(" · ")}`;
     if (!isNew(text)) return;
     if (logger === undefined) process.stderr.write(`[farebox] ${text}\n`);
@@ -54,4 +71,23 @@ function isNew(id: string): boolean {
   if (told.has(id) || told.size >= MAX_TOLD) return false;
   told.add(id);
   return true;
+}
+
+/** What hooks do in another way. A seller may register them at any time. */
+export function findHooks(server: RegisteredHooks, requestHooks = 0): Notice[] {
+  const { beforeVerifyHooks, beforeSettleHooks, onVerifyFailureHooks, onSettleFailureHooks } = server;
+  const asking = [
+    ...(requestHooks > 0 ? ["onProtectedRequest"] : []),
+    ...(beforeVerifyHooks.length > 0 ? ["onBeforeVerify"] : []),
+    ...(beforeSettleHooks.length > 0 ? ["onBeforeSettle"] : []),
+  ];
+  const failing = [
+    ...(onVerifyFailureHooks.length > 0 ? ["onVerifyFailure"] : []),
+    ...(onSettleFailureHooks.length > 0 ? ["onSettleFailure"] : []),
+  ];
+  const texts = [
+    ...(asking.length > 0 ? [`${asking.join(", ")}: a hook that throws denies the request`] : []),
+    ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
+  ];
+  return texts.map((text) => ({ route: undefined, text }));
 }
