@@ -63,7 +63,11 @@ async function openShop({ register, onProtected, routes = ROUTES, handler, forei
     ...stage,
     runs: () => runs,
     buy: () => stage.pay(`${origin}/paid/7?a=b`, init),
-    ask: () => fetch(`${origin}/paid/7`, init),
+    ask: (headers = {}) =>
+      fetch(`${origin}/paid/7${"PAYMENT-SIGNATURE" in headers ? "?a=b" : ""}`, {
+        ...init,
+        headers: { ...init.headers, ...headers },
+      }),
   };
 }
 
@@ -328,3 +332,80 @@ describe("onProtectedRequest", () => {
     expect([(await buy()).status, income()]).toEqual([200, 10_000n]);
   });
 });
+
+describe("onVerifiedPaymentCanceled of a route that settles before its handler", () => {
+  const routes: RoutesConfig = {
+    "POST /paid/:id": { accepts: { ...OPTION, extra: { paymentFlow: "upfront" } }, extensions: { refund: {} } },
+  };
+
+  /** Pays a handler that fails, then sends the payment again. */
+  async function buyTwice(register: Plan["register"], handler: RequestHandler) {
+    let payment = "";
+    const shop = await openShop({
+      routes,
+      handler,
+      register: (server) => {
+        server.onBeforeVerify(async ({ paymentPayload }) => {
+          payment = Buffer.from(JSON.stringify(paymentPayload)).toString("base64");
+        });
+        register(server);
+      },
+    });
+    const { status } = await shop.buy();
+    const again = await shop.ask({ "PAYMENT-SIGNATURE": payment });
+    return { ...shop, statuses: [status, again.status] };
+  }
+
+  test.each<[string, number, RequestHandler]>([
+    ["responds with 500", 500, (_req, res) => void res.sendStatus(500)],
+    ["responds with 402", 402, (_req, res) => void res.sendStatus(402)],
+    ["throws", 500, () => throwTypeError()],
+  ])(
+    "hears of a handler that %s, so that it can refund; the payment then buys nothing more",
+    async (_what, status, handler) => {
+      const heard: unknown[] = [];
+      const { statuses, runs, income, payer } = await buyTwice(
+        (server) => server.onVerifiedPaymentCanceled(async (context) => void heard.push(context)),
+        handler,
+      );
+      expect(statuses).toEqual([status, 402]);
+      expect(heard).toMatchObject([
+        {
+          ...{ phase: "cancel", reason: "handler_failed", responseStatus: status, settledPhases: ["before-handler"] },
+          paymentPayload: { payload: { authorization: { from: payer } } },
+          requirements: { amount: "10000" },
+          transportContext: { request: { path: "/paid/7" } },
+        },
+      ]);
+      expect([runs(), income()]).toEqual([1, 10_000n]);
+    },
+  );
+
+  test("leaves the payment another run if it is not there, or if each hook throws", async () => {
+    const fails: RequestHandler = (_req, res) => void res.sendStatus(500);
+    const [none, broken] = [
+      await buyTwice(() => {}, fails),
+      await buyTwice((server) => server.onVerifiedPaymentCanceled(async () => throwTypeError()), fails),
+    ];
+    expect([none.statuses, none.runs(), broken.statuses, broken.runs()]).toEqual([[500, 500], 2, [500, 500], 2]);
+  });
+
+  test("is called for an extension, too", async () => {
+    const heard: unknown[] = [];
+    const { runs } = await buyTwice(
+      (server) =>
+        server.registerExtension({
+          key: "refund",
+          hooks: {
+            onVerifiedPaymentCanceled: async (_declaration, { settledPhases }) => void heard.push(settledPhases),
+          },
+        }),
+      (_req, res) => void res.sendStatus(500),
+    );
+    expect([heard, runs()]).toEqual([[["before-handler"]], 1]);
+  });
+});
+
+function throwTypeError(): never {
+  throw new TypeError("a mistake");
+}
