@@ -5,9 +5,11 @@
  */
 import {
   ExactEvmScheme,
+  type FacilitatorClient,
   HTTPFacilitatorClient,
   paymentMiddleware,
   paymentMiddlewareFromHTTPServer,
+  type ResourceServerExtension,
   type RoutesConfig,
   type SettleResultContext,
   UptoEvmScheme,
@@ -29,9 +31,19 @@ interface Plan {
   readonly routes?: RoutesConfig;
   readonly handler?: RequestHandler;
   readonly foreign?: boolean;
+  readonly extension?: ResourceServerExtension;
+  readonly facilitatorOf?: (url: string) => FacilitatorClient;
 }
 
-async function openShop({ register, onProtected, routes = ROUTES, handler, foreign = false }: Plan) {
+async function openShop({
+  register,
+  onProtected,
+  routes = ROUTES,
+  handler,
+  foreign = false,
+  extension,
+  facilitatorOf,
+}: Plan) {
   const stage: Stage = await openStage();
   const url = { url: stage.facilitatorServer.url };
   const server = foreign
@@ -39,9 +51,10 @@ async function openShop({ register, onProtected, routes = ROUTES, handler, forei
         NETWORK,
         new ForeignScheme(),
       ) as unknown as x402ResourceServer)
-    : new x402ResourceServer(new HTTPFacilitatorClient(url))
+    : new x402ResourceServer(facilitatorOf?.(url.url) ?? new HTTPFacilitatorClient(url))
         .register(NETWORK, new ExactEvmScheme())
         .register(NETWORK, new UptoEvmScheme());
+  if (extension !== undefined) server.registerExtension(extension);
   const app = quietApp().use(express.json());
   if (onProtected === undefined) app.use(paymentMiddleware(routes, server, undefined, undefined, true, QUIET));
   else {
@@ -286,6 +299,24 @@ test("onSettleFailure hears of a settlement that is refused, and cannot recover 
   expect(failures).toEqual([expect.stringContaining("insufficient_funds")]);
 });
 
+test("extra of a facilitator's settlement is in the receipt, and in what onAfterSettle gets", async () => {
+  const seen: unknown[] = [];
+  const extra = { stripped: true, by: ["a", "b"] };
+  const { buy } = await openShop({
+    facilitatorOf: (url) => {
+      const client = new HTTPFacilitatorClient({ url });
+      return {
+        verify: (payload, requirements) => client.verify(payload, requirements),
+        settle: async (payload, requirements) => ({ ...(await client.settle(payload, requirements)), extra }),
+        getSupported: () => client.getSupported(),
+      };
+    },
+    register: (server) => server.onAfterSettle(async ({ result }) => void seen.push(result.extra)),
+  });
+  expect(decode((await buy()).headers.get("PAYMENT-RESPONSE"))).toMatchObject({ success: true, extra });
+  expect(seen).toEqual([extra]);
+});
+
 describe("onProtectedRequest", () => {
   test("lets a request through with grantAccess", async () => {
     const { ask, runs } = await openShop({
@@ -339,11 +370,12 @@ describe("onVerifiedPaymentCanceled of a route that settles before its handler",
   };
 
   /** Pays a handler that fails, then sends the payment again. */
-  async function buyTwice(register: Plan["register"], handler: RequestHandler) {
+  async function buyTwice(register: Plan["register"], handler: RequestHandler, extension?: ResourceServerExtension) {
     let payment = "";
     const shop = await openShop({
       routes,
       handler,
+      ...(extension && { extension }),
       register: (server) => {
         server.onBeforeVerify(async ({ paymentPayload }) => {
           payment = Buffer.from(JSON.stringify(paymentPayload)).toString("base64");
@@ -392,15 +424,16 @@ describe("onVerifiedPaymentCanceled of a route that settles before its handler",
 
   test("is called for an extension, too", async () => {
     const heard: unknown[] = [];
+    const extension: ResourceServerExtension = {
+      key: "refund",
+      hooks: {
+        onVerifiedPaymentCanceled: async (_declaration, { settledPhases }) => void heard.push(settledPhases),
+      },
+    };
     const { runs } = await buyTwice(
-      (server) =>
-        server.registerExtension({
-          key: "refund",
-          hooks: {
-            onVerifiedPaymentCanceled: async (_declaration, { settledPhases }) => void heard.push(settledPhases),
-          },
-        }),
+      () => {},
       (_req, res) => void res.sendStatus(500),
+      extension,
     );
     expect([heard, runs()]).toEqual([[["before-handler"]], 1]);
   });

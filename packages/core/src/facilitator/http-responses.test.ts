@@ -72,11 +72,6 @@ describe("readSettlementResponse", () => {
       "a large extra is dropped",
     ],
     [
-      { success: true, extra: { toJSON: () => fail() } },
-      { success: true, transaction: "", network: NETWORK },
-      "an extra that cannot be written is dropped",
-    ],
-    [
       { success: false, extra: { note: "lost" } },
       { success: false, transaction: "", network: NETWORK },
       "extra of a failure is dropped",
@@ -163,6 +158,10 @@ test("reading never throws, and its results are valid documents of the protocol"
   );
 });
 
-function fail(): never {
-  throw new TypeError("hostile");
-}
+test("readSettlementResponse drops an extra that cannot be written", () => {
+  const toJSON = () => {
+    throw new TypeError("hostile");
+  };
+  const read = readSettlementResponse({ success: true, extra: { toJSON } }, NETWORK);
+  expect(read).toStrictEqual({ success: true, transaction: "", network: NETWORK });
+});
