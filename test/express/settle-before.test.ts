@@ -189,6 +189,25 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     },
   );
 
+  test.each<[string, NonNullable<PaymentHooks["onHandlerFailed"]>, runs: number]>([
+    ["a refund", () => ({ refunded: true }), 1],
+    ["no refund", () => undefined, 2],
+  ])(
+    "a run that a request without the payer's token got, and that failed with %s, leaves the payer's token the right number of runs",
+    async (_what, onHandlerFailed, expected) => {
+      const { shop, runs } = await openPrepaid(express, (_req, res) => void res.sendStatus(500), {
+        options: { hooks: { onHandlerFailed } },
+      });
+      const { header } = await shop.sign();
+      shop.facilitator.failNext("unknown");
+      const pending = await shop.ask({ payment: header });
+      const token = String(pending.headers["payment-retry-token"]);
+      expect(await shop.ask({ payment: header })).toMatchObject({ status: 500 });
+      await shop.ask({ payment: header, headers: { "payment-retry-token": token } });
+      expect(runs).toHaveLength(expected);
+    },
+  );
+
   test("a conditional request that is settled first gets content", async () => {
     const { shop } = await openPrepaid(express, (_req, res) => void res.set("ETag", '"v1"').send("content"));
     const { header } = await shop.sign();

@@ -393,12 +393,16 @@ export class Hooks {
   }
 
   /**
-   * Calls `onHandlerFailed`, and then `owe`, unless the seller gives the money back. Resolves when that is done, or the hook's time is
-   * over: then both go on by themselves. Never rejects.
+   * Calls `onHandlerFailed`, and then `end`, with whether the seller gives the money back. Resolves when that is done, or the hook's
+   * time is over: then both go on by themselves. Never rejects.
    *
-   * @param owe - Must not reject.
+   * @param end - Must not reject.
    */
-  handlerFailed(context: PaymentContext, failure: HandlerFailure, owe: () => Promise<void>): Promise<void> {
+  handlerFailed(
+    context: PaymentContext,
+    failure: HandlerFailure,
+    end: (isRefunded: boolean) => Promise<void>,
+  ): Promise<void> {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
@@ -406,7 +410,7 @@ export class Hooks {
         resolve();
       }, hookMs);
       void this.#isRefunded(context, failure)
-        .then((isRefunded) => (isRefunded ? undefined : owe()))
+        .then(end)
         .finally(() => {
           stopTimer();
           resolve();

@@ -245,11 +245,13 @@ export class Admissions {
 
   /** Never rejects. */
   async #failPrepaid(paid: PaidRequest, failure: HandlerFailure): Promise<void> {
-    const owe = async () => {
-      if (failure.owesRun) await this.#deps.deliveries.owe(paid.claim);
+    const { deliveries } = this.#deps;
+    const end = async (isRefunded: boolean) => {
+      if (isRefunded) await deliveries.refunded(paid.claim);
+      else if (failure.owesRun) await deliveries.owe(paid.claim);
     };
-    if (!paid.hooks.hearsOfFailures) return owe();
-    await paid.hooks.handlerFailed(contextOf(paid), Object.freeze(failure), owe);
+    if (!paid.hooks.hearsOfFailures) return end(false);
+    await paid.hooks.handlerFailed(contextOf(paid), Object.freeze(failure), end);
   }
 
   /**
