@@ -94,4 +94,10 @@ export {
   type VerifyFailure,
 } from "@farebox/core";
 export { createPayments, paymentMiddleware } from "./payment-middleware.js";
-export { type Documents, type Payments, type SettlementOverrides, setSettlementOverrides } from "./payments.js";
+export {
+  type Documents,
+  type Payments,
+  type SettlementOverrides,
+  setSettlementOverrides,
+  type TableOptions,
+} from "./payments.js";

@@ -44,6 +44,8 @@ const RESPONSES = "http.server.response.finish";
 export class Inspection {
   readonly #engine: PaymentsEngine;
   readonly #tables = new Map<TableGate, Guard>();
+  /** Tables that price only requests that pass them. */
+  readonly #passed = new Set<object>();
   /** Tables that were not found in any app so far. */
   readonly #lost = new Set<object>();
   readonly #apps = new WeakMap<Application, AppState>();
@@ -57,8 +59,9 @@ export class Inspection {
   }
 
   /** Adds a table. `guard` is called for each handler that it prices. */
-  addTable(gate: TableGate, guard: Guard): void {
+  addTable(gate: TableGate, guard: Guard, { onlyPassing }: { readonly onlyPassing: boolean }): void {
     this.#tables.set(gate, guard);
+    if (onlyPassing) this.#passed.add(gate);
     if (this.#lost.size === 0) subscribe(REQUESTS, this.#onRequest);
     this.#lost.add(gate);
   }
@@ -74,8 +77,8 @@ export class Inspection {
   }
 
   /**
-   * Resolves the tables of an app at its first request, and when routes were added. Returns whether the routers do not show
-   * the table.
+   * Resolves the tables of an app at its first request, and when routes were added. Returns whether the request has to be marked: the
+   * routers do not show the table, or it prices only what passes it.
    *
    * @throws ConfigError at every request, if `strict` is set and there are findings.
    */
@@ -94,7 +97,7 @@ export class Inspection {
     }
     const error = state.checked?.error;
     if (error !== undefined) throw error;
-    return isWrapped;
+    return isWrapped || this.#passed.has(gate);
   }
 
   /** The state of the app that shows another one: itself, or one that it is mounted in, or a router's. */
@@ -175,7 +178,8 @@ export class Inspection {
       if (mounts.length === 0 && hidden === undefined) continue;
       this.#find(gate, app);
       for (const layer of gate.bind(view, hidden)) {
-        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped: hidden !== undefined });
+        const isWrapped = hidden !== undefined || this.#passed.has(gate);
+        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped });
       }
     }
     const state: AppState = { app, view, stacks, wrapped, found, checked: known?.checked };

@@ -76,7 +76,10 @@ export function createPayments(options: PaymentsOptions): Payments {
   return {
     engine,
     ...createDocuments(engine),
-    routes: (table) => createTableHandler(engine.routes(table), seller),
+    routes(table, { onlyPassing = false } = {}) {
+      const gate = engine.routes(table);
+      return onlyPassing ? createPassedHandler(gate, seller) : createTableHandler(gate, seller);
+    },
     charge: (route) => createRouteHandler(engine.charge(route), seller),
     byHand: (route) => engine.byHand(route),
     report: (app) => inspection.report(app),
@@ -99,9 +102,29 @@ interface Seller {
 }
 
 /** A route table: the key that is spelled as a request's path prices it here. At a handler, see {@link createGuard}. */
-function createTableHandler(gate: TableGate, seller: Seller): RequestHandler {
-  seller.inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller));
+function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = { onlyPassing: false }): RequestHandler {
+  seller.inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller), { onlyPassing });
   return createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
+}
+
+/** A route table that prices what passes it, for functions that call it and wait for the response. */
+function createPassedHandler(gate: TableGate, seller: Seller): RequestHandler {
+  const handler = createTableHandler(gate, seller, { onlyPassing: true });
+  const awaited: RequestHandler = function payments(req: GatedRequest, res, next) {
+    return new Promise<void>((resolve) => {
+      let isFree = false;
+      handler(req, res, (error) => {
+        next(error);
+        isFree = req[ADMITTED] === undefined;
+        if (isFree) resolve();
+      });
+      if (isFree) return;
+      if (res.closed) resolve();
+      else res.once("close", resolve);
+    });
+  };
+  markHandler(awaited, gate);
+  return awaited;
 }
 
 /** A handler inside of a route: Express has found the route already. */
@@ -199,12 +222,12 @@ interface Admitted {
   readonly refusal: Priced["refusal"];
 }
 
-/** The tables that a function of the seller's has called for a request, with their mounts. */
+/** The tables that a request has passed, as far as it matters, with their mounts. */
 const MET = Symbol("farebox.met");
 
 type GatedRequest = Request & { [ADMITTED]?: Admitted; [MET]?: ReadonlyMap<object, string> };
 
-/** The mounts of a table for a request; `undefined`: a function of the seller's has kept the request from it. */
+/** The mounts of a table for a request; `undefined`: it prices only what passes it, and the request has not. */
 function mountsOf({ gate, mounts, isWrapped }: GuardingTable, req: GatedRequest): readonly string[] | undefined {
   if (!isWrapped) return mounts;
   const mount = req[MET]?.get(gate);

@@ -29,6 +29,16 @@ declare global {
   }
 }
 
+/** How a table is used. */
+export interface TableOptions {
+  /**
+   * Prices only requests that pass the middleware, as other middleware does: a route before it is free, and a router beside it.
+   * The middleware returns a promise that resolves when the response is over. Default `false`: a table prices each handler that one
+   * of its keys names, wherever both stand.
+   */
+  readonly onlyPassing?: boolean;
+}
+
 /** One set of options, shared by any number of tables and routes. */
 export interface Payments extends Documents {
   /** The engine behind this object, for other adapters such as `@farebox/mcp`: the same facilitators, store, hooks and events. */
@@ -38,7 +48,7 @@ export interface Payments extends Documents {
    *
    * @throws ConfigError with every issue at once.
    */
-  routes(table: RoutesConfig): RequestHandler;
+  routes(table: RoutesConfig, options?: TableOptions): RequestHandler;
   /**
    * Creates a handler that prices the route it stands in: `app.get("/report/:id", payments.charge({ … }), handler)`. Express
    * matches the path, so every path that Express accepts works.

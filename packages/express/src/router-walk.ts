@@ -97,7 +97,7 @@ export interface GuardingTable {
   readonly gate: TableGate;
   /** The mounts of the table. */
   readonly mounts: readonly string[];
-  /** Whether a function of the seller's calls the table. Then it prices the requests that the function gives to it. */
+  /** Whether it prices only the requests that it was called for: a function of the seller's calls it, or the seller says so. */
   readonly isWrapped: boolean;
 }
 

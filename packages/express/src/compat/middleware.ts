@@ -130,7 +130,7 @@ function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): Pay
   const shared = more.options === undefined ? findEngine(owner, plan, originals) : undefined;
   const engine = shared ?? createEngine(plan, options, { originals, warn, issues });
   issues.throwIfAny();
-  const handler = engine.payments.routes(table);
+  const handler = engine.payments.routes(table, { onlyPassing: true });
   for (const [key, route] of originals) engine.originals.set(key, route);
   if (more.options === undefined && engine.isPlain) engines.set(owner, engine);
   tell([...findDifferences(plan), ...notices], options.logger);
