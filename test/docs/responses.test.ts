@@ -275,6 +275,19 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   ],
   [
     "unexpected_settle_error",
+    () => {
+      const handler: RequestHandler = (req, res) => {
+        try {
+          req.payment?.settle("0");
+        } catch {
+          res.send("sold");
+        }
+      };
+      return open({ handler }).buy();
+    },
+  ],
+  [
+    "unexpected_settle_error",
     () => open({ handler: (_req, res) => void res.set("Settlement-Overrides", '{"amount":"7"}').send("sold") }).buy(),
   ],
   [

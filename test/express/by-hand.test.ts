@@ -15,11 +15,13 @@ import {
   type SaleByHand,
   type VerificationByHand,
 } from "@farebox/express";
-import { createPayer, createTestFacilitator } from "@farebox/testing";
+import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
+import express, { type RequestHandler } from "express";
 import { privateKeyToAccount } from "viem/accounts";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { serve } from "../faults/business.js";
 import { PAY_TO } from "./shop.js";
 
 const KEY = `0x${"12".repeat(32)}` as const;
@@ -404,3 +406,120 @@ function sharedStore(): PaymentStore {
     renew() {},
   };
 }
+
+test("a sale by hand that swallows the error of a refused amount charges nothing until it names a good one", async () => {
+  const { sale, sign, settled } = open(UPTO);
+  const [first, second] = [await sign(), await sign()];
+  for (const [payment, amounts] of [
+    [first, ["200%"]],
+    [second, ["abc", "$0.05"]],
+  ] as const) {
+    const verified = verifiedIn(await sale.verify(payment));
+    for (const amount of amounts) await verified.settle({ amount }).catch(() => {});
+    const { kind } = await verified.settle();
+    expect(kind).toBe(amounts.length === 1 ? "refused" : "settled");
+  }
+  expect(settled()).toEqual([50_000n]);
+});
+
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
+
+test.each<[what: string, response: unknown]>([
+  ["null", null],
+  ["a bigint", { body: 1n }],
+  ["a cycle", { body: CYCLE }],
+  ["a symbol", { body: Symbol("s") }],
+  ["a function", { body: () => {} }],
+  ["a promise", { body: Promise.resolve("x") }],
+  ["a stream", { body: new ReadableStream() }],
+  ["a blob", { body: new Blob(["x"]) }],
+  ["what throws", { body: { toJSON: () => expect.unreachable() } }],
+  ["no headers", { headers: null }],
+  ["a line break in a header", { headers: { "x-note": "a\r\nb" } }],
+  ["a header of another name", { headers: { "a b": "c" } }],
+  ["two values of one header", { headers: { "set-cookie": ["a=1", "b=2"] } }],
+  ["a status of text", { status: "200" }],
+  ["a status of 99", { status: 99 }],
+])("a response that cannot be sent, %s, charges nothing, and the payment is free", async (_what, response) => {
+  for (const settle of ["after", "before"] as const) {
+    const { sale, sign, settled } = open({ ...ROUTE, settle });
+    const payment = await sign();
+    const first = verifiedIn(await sale.verify(payment));
+    await expect(first.settle({ response: response as never })).rejects.toThrow(/^settle: response/);
+    await expect(first.settle()).rejects.toThrow("was released");
+    expect(settled().length).toBe(settle === "before" ? 1 : 0);
+    const again = verifiedIn(await sale.verify(payment));
+    const { kind } = await again.settle({ response: { body: "goods" } });
+    expect([kind, settled()]).toEqual(["settled", [10_000n]]);
+  }
+});
+
+test.each([new DataView(Buffer.from("goods").buffer.slice(0, 0)), new Uint8Array([103]).buffer, new Uint16Array(1)])(
+  "bytes of a response are kept as they are",
+  async (body) => {
+    const { sale, sign } = open();
+    const payment = await sign();
+    const settlement = await verifiedIn(await sale.verify(payment)).settle({ response: { body } });
+    if (settlement.kind === "settled") await settlement.undelivered();
+    const replay = await sale.verify(payment);
+    expect(replay.kind === "replay" && replay.response.body).toHaveLength(body.byteLength);
+  },
+);
+
+test.each([null, undefined, 5, "x", [], {}])("a payment is not found by %j", (sent) => {
+  const { payments } = open();
+  expect(payments.engine.findByHand(sent as never, {} as never)).toBeUndefined();
+});
+
+describe("a quote", () => {
+  const priceOf = (text: "$0.001" | "$1") => () => text;
+  const sell = (text: "$0.001" | "$1"): RouteByHand => ({
+    accepts: { price: priceOf(text), network: NETWORK, payTo: PAY_TO },
+    resource: URL_OF,
+  });
+
+  test("of one sale by hand buys no other one of the same resource", async () => {
+    const { payments, sign } = open();
+    const { engine } = payments;
+    const [first, second] = [sell("$0.001"), sell("$1")];
+    for (const [cheap, dear] of [
+      [payments.byHand(first), payments.byHand(second)],
+      [engine.byHandFor(first), engine.byHandFor(second)],
+    ] as const) {
+      const payment = await sign(cheap);
+      expect(errorsOf([await dear.verify(payment)])).toEqual([
+        "invalid_payment_requirements: amount is not as offered",
+      ]);
+      expect(verifiedIn(await cheap.verify(payment)).requirements.amount).toBe("1000");
+    }
+  });
+
+  test("holds for the same sale, also of a process that creates the same sales, and of terms that are passed again", async () => {
+    let price: "$0.001" | "$1" = "$0.001";
+    const moving: RouteByHand = { ...sell("$1"), accepts: { price: () => price, network: NETWORK, payTo: PAY_TO } };
+    const options = { quoteSecret: "0123456789abcdef0123456789abcdef" };
+    const [here, elsewhere] = [open(moving, options), open(moving, options)];
+    const { engine } = here.payments;
+    const quoted = await Promise.all([here.sign(), here.sign(engine.byHandFor(moving))]);
+    price = "$1";
+    const [byHand, passing] = quoted;
+    expect(verifiedIn(await elsewhere.sale.verify(byHand)).requirements.amount).toBe("1000");
+    expect(verifiedIn(await engine.byHandFor(moving).verify(passing)).requirements.amount).toBe("1000");
+  });
+
+  test("of one handler buys nothing at another one of the same path", async () => {
+    const { payments, payer, settled } = open();
+    const app = express();
+    const skip: RequestHandler = (req, _res, next) => next(req.headers["x-vip"] === undefined ? undefined : "route");
+    for (const text of ["$0.001", "$1"] as const) {
+      app.get("/x", ...(text === "$1" ? [] : [skip]), payments.charge(sell(text)), (_req, res) => void res.send(text));
+    }
+    const url = await serve(app);
+    const { challenge } = await pay(url, { path: "/x" });
+    const payment = await payer.signExact(challenge!.accepts[0]!, { challenge: challenge! });
+    expect((await pay(url, { path: "/x", headers: { "x-vip": "1" }, payment })).status).toBe(402);
+    expect((await pay(url, { path: "/x", payment })).text).toBe("$0.001");
+    expect(settled()).toEqual([1_000n]);
+  });
+});

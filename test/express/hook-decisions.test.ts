@@ -2,6 +2,8 @@
  * What hooks may decide besides 403 and a grant, over real HTTP: 402, a body of the seller's, a payment that needs no
  * facilitator, a response in place of the handler's.
  */
+
+import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { Denial, PaymentHooks, SellersBody, VerifyFailure } from "@farebox/express";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
@@ -9,6 +11,9 @@ import { openObservedShop } from "./observed-shop.js";
 import { expectNoStrayErrors, PAY_TO, type ShopPlan, VERSIONS } from "./shop.js";
 
 const HOSTILE = "No \r\nX-Evil: 1\u2028 \u{1f600} more";
+
+const CYCLE: { self?: unknown } = {};
+CYCLE.self = CYCLE;
 
 /** A promise, and what resolves it. */
 function signal() {
@@ -123,6 +128,23 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(refused.text).not.toContain("goods");
   });
 
+  test("forged payments that beforeVerify calls verified do not use up their payer's runs", async () => {
+    const shop = await open({ beforeVerify: () => ({ verified: true }) }, { options: { maxRunsPerPayer: 2 } });
+    const forged = async () => {
+      const { payment } = await shop.sign();
+      return encodePaymentSignature({
+        ...payment,
+        payload: { ...payment.payload, signature: `0x${"12".repeat(65)}` },
+      });
+    };
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 3; sent++) statuses.push((await shop.ask({ payment: await forged() })).status);
+    // The one who sends them is limited.
+    expect(statuses).toEqual([402, 402, 429]);
+    expect(await shop.pay()).toMatchObject({ status: 200, text: "goods" });
+    expect(shop.facilitator.settled).toEqual([10_000n]);
+  });
+
   describe("a response of afterVerify", () => {
     const cached: PaymentHooks = {
       afterVerify: () => ({ respond: { contentType: "application/json", body: { cached: 1 } } }),
@@ -139,6 +161,17 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       });
       expect(shop.facilitator.settled).toEqual([10_000n]);
       expect(shop.told()).toEqual(["challenged", "claimed", "verified", "admitted", "settled"]);
+    });
+
+    test.each<[what: string, body: unknown]>([
+      ["a promise", Promise.resolve("late")],
+      ["a stream", new ReadableStream()],
+      ["a blob", new Blob(["x"])],
+      ["a cycle", CYCLE],
+    ])("that is %s is not sold", async (_what, body) => {
+      const shop = await open({ afterVerify: () => ({ respond: { contentType: "text/plain", body } }) });
+      expect((await shop.pay()).status).toBe(403);
+      expect(shop.facilitator.settled).toEqual([]);
     });
 
     test("is shared with a duplicate, and gone once it is delivered, as any response", async () => {

@@ -153,6 +153,16 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     }
   });
 
+  test("no hook sees the token by which a client gets its response", async () => {
+    const seen: unknown[] = [];
+    const shop = await open({
+      onRequest: (request) => void seen.push(request.header("Payment-Retry-Token"), request.headers, request),
+    });
+    await shop.ask({ ...SENT, headers: { ...HEADERS, "PAYMENT-RETRY-TOKEN": "tok3n" } });
+    expect([seen.length, seen[0], JSON.stringify(seen).includes("tok3n")]).toEqual([3, undefined, false]);
+    expect(seen[1]).toMatchObject({ "x-key": "k" });
+  });
+
   const REQUEST = {
     method: "POST",
     path: "/paid/a%20b",

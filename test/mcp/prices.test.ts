@@ -182,6 +182,14 @@ test("a tool with a maximum price charges the amount that its handler sets", asy
           payment?.settle(take);
           return text(payment?.amount);
         });
+        tools.tool("careless", { accepts, inputSchema }, ({ take }, { payment }) => {
+          try {
+            payment?.settle(take);
+          } catch {
+            // Not fatal, its author thinks.
+          }
+          return text("sold");
+        });
       },
     });
     await bank.allowPermit2(shop.payer.address);
@@ -196,6 +204,11 @@ test("a tool with a maximum price charges the amount that its handler sets", asy
     expect(tooMuch.isError).toBe(true);
     expect(textOf(tooMuch)).toMatch(/^amount: expected/);
     expect(receiptOf(tooMuch)).toMatchObject({ success: false, errorReason: "not_charged" });
+    expect(await shop.income()).toBe(12_300n);
+
+    const swallowed = await shop.buy({ name: "careless", args: { take: "$0.2" } });
+    expect(swallowed.isError).toBe(true);
+    expect(textOf(swallowed)).toMatch(/an amount that cannot be charged/);
     expect(await shop.income()).toBe(12_300n);
   } finally {
     await bank.close();

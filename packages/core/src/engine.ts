@@ -40,7 +40,7 @@ import { Runs } from "./gate/runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
-import { createQuotes } from "./pricing/dynamic-price.js";
+import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
 import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
@@ -303,6 +303,7 @@ function createParts(settings: Settings) {
     ...{ settings, findings, hooksFor, logger, timer },
     facilitators: facilitator,
     quotes: createQuotes(openStore.secret),
+    nameSale: createSaleNames(),
   };
   return {
     settings,
@@ -374,6 +375,7 @@ function createEngine(parts: Parts): {
 
   const verified = new VerifiedByHand();
   const termsByHand = new RoutesByTerms();
+  const passing = { ...parts.routesDeps, findings: UNTOLD, nameSale: createPassingSaleNames() };
   const byHandDeps = { gate, verified, holdBytes: settings.holdBytes, timer: settings.timer };
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
@@ -404,8 +406,7 @@ function createEngine(parts: Parts): {
       return sale;
     },
     byHandFor({ resource, ...terms }) {
-      const deps = { ...parts.routesDeps, findings: UNTOLD };
-      const compile = () => check("byHand", (issues) => parseByHand(terms, deps, issues).route);
+      const compile = () => check("byHand", (issues) => parseByHand(terms, passing, issues).route);
       const sale = createSaleByHand(termsByHand.get(terms, compile), resource, byHandDeps);
       start();
       return sale;

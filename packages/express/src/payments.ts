@@ -140,6 +140,8 @@ export interface SettlementOverrides {
  * @throws AmountError when the amount is invalid, or more than was authorized: `req.payment.maxAmount`.
  * @throws StateError when the scheme takes all or nothing and this is not all, or the response has gone out.
  */
-export function setSettlementOverrides(res: Response, { amount }: SettlementOverrides): void {
-  res.req.payment?.settle(amount);
+export function setSettlementOverrides(res: Response, overrides: SettlementOverrides): void {
+  // A value that has no amount is refused like any other bad amount.
+  const { amount }: Partial<SettlementOverrides> = Object(overrides);
+  res.req.payment?.settle(amount as string);
 }

@@ -105,6 +105,27 @@ test("a signer without a kid signs under the issuer's", async () => {
   expect(extractJWSHeader(signed.signature).kid).toBe(kid);
 });
 
+test.each([5, "", "a\r\nb", "x".repeat(2_000)])("a signer that returns %j has signed nothing", async (signature) => {
+  const sign = async () => signature as string;
+  const { signer } = jwsSigner("EdDSA");
+  const issuers = [
+    createJWSOfferReceiptIssuer("kid", { ...signer, sign }),
+    createEIP712OfferReceiptIssuer("kid", sign),
+  ];
+  for (const issuer of issuers) {
+    await expect(issuer.issueOffer(URL_, OFFER)).rejects.toThrow("returned no signature");
+    await expect(issuer.issueReceipt(URL_, PAYER, OFFER.network)).rejects.toThrow("returned no signature");
+  }
+});
+
+test("an issuer that cannot sign is refused, with every issue at once", () => {
+  expect(() => createJWSOfferReceiptIssuer("", { algorithm: 5, sign: 5 } as never)).toThrow(
+    /kid: .*\n.*jwsSigner.algorithm: .*\n.*jwsSigner.sign: /,
+  );
+  expect(() => createJWSOfferReceiptIssuer("k", undefined as never)).toThrow(/jwsSigner.sign: /);
+  expect(() => createEIP712OfferReceiptIssuer(5 as never, 5 as never)).toThrow(/kid: .*\n.*signTypedData: /);
+});
+
 describe("EIP-712", () => {
   const account = privateKeyToAccount(generatePrivateKey());
   const kid = `did:pkh:eip155:1:${account.address}#key-1`;

@@ -124,6 +124,23 @@ test("a signer that hangs gives its place back, and one that fails is asked agai
   await expect(failing.challenge(at("http://localhost/1"))).rejects.toThrow("no key");
 });
 
+test.each([5, "", "a\r\nb", "x".repeat(5_000), undefined])(
+  "what is no signature is not sent: %j",
+  async (signature) => {
+    const signed = { format: "jws", signature } as never;
+    const { issuer } = createIssuer();
+    const { challenge, receipt } = compile({
+      ...issuer,
+      issueOffer: async () => signed,
+      issueReceipt: async () => signed,
+    });
+    const url = "http://localhost/weather";
+    await expect(challenge(at(url))).rejects.toThrow("no signature");
+    const settled = { receipt: { network: "eip155:1", transaction: "0x", success: true }, payer: "0x1", payload: {} };
+    await expect(receipt({ ...settled, request: { url } })).rejects.toThrow("no signature");
+  },
+);
+
 test("one failed signature does not keep the others back", async () => {
   const { issuer } = createIssuer();
   const issueOffer: OfferReceiptIssuer["issueOffer"] = async (_url, { acceptIndex }) => {
@@ -168,6 +185,17 @@ test.each([
     "https://a.example//evil.example/",
     "https://api.example.com//evil.example/",
   ],
+  ...["/cheap/x/../../dear", "/cheap/%2e%2e/dear", "/cheap/x/..\\..\\dear"].map(
+    (path) =>
+      [
+        `a path that readers resolve, ${path}`,
+        { origin: "https://api.example.com" },
+        undefined,
+        ["api.example.com"],
+        `https://api.example.com${path}`,
+        undefined,
+      ] as const,
+  ),
 ] as const)("%s", async (_what, options, kid, hosts, url, signed) => {
   const { issuer, urls, release } = createIssuer(kid);
   const { challenge, receipt } = compile(issuer, options, hosts);

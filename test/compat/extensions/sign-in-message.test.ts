@@ -191,6 +191,37 @@ describe("the hooks", () => {
     expect(await ask(context(""))).toBeUndefined();
   });
 
+  test("a wallet that paid passes with the same method and query, and without a body", async () => {
+    const header = await signIn(account, { ...INFO, chainId: "eip155:8453", type: "eip191" });
+    const own = new InMemorySIWxStorage();
+    const hook = createSIWxRequestHook({ storage: own, origin: ORIGIN.origin });
+    const record = createSIWxSettleHook({ storage: own });
+    const adapt = (method: string, search: string, body?: unknown, headers: Record<string, string> = {}) => ({
+      getMethod: () => method,
+      getUrl: () => `https://api.example.com/r${search}`,
+      getBody: () => body,
+      getHeader: (name: string) => (name === "sign-in-with-x" ? header : headers[name]),
+    });
+    type Adapter = ReturnType<typeof adapt>;
+    const pay = (adapter: Adapter, amount?: string) =>
+      record({
+        result: { success: true, payer: account.address, ...(amount === undefined ? {} : { amount }) },
+        paymentPayload: {},
+        transportContext: { request: { path: "/r", adapter } },
+      });
+    const passes = async (adapter: Adapter) => (await hook({ path: "/r", adapter })) !== undefined;
+    await pay(adapt("GET", "?none"), "0");
+    expect(await passes(adapt("GET", "?none"))).toBe(false);
+    await pay(adapt("POST", "?small", { n: 1 }));
+    await pay(adapt("POST", "?small", undefined, { "content-length": "9" }));
+    expect(await passes(adapt("POST", "?small"))).toBe(false);
+    await pay(adapt("POST", "?small", {}));
+    expect(await passes(adapt("POST", "?small"))).toBe(true);
+    expect(await passes(adapt("POST", "?small", { n: 1 }))).toBe(false);
+    expect(await passes(adapt("GET", "?small"))).toBe(false);
+    expect(await passes(adapt("POST", ""))).toBe(false);
+  });
+
   test("a path that readers resolve is not recorded as the path that it leads to", async () => {
     const own = new InMemorySIWxStorage();
     const record = createSIWxSettleHook({ storage: own });
@@ -239,13 +270,22 @@ describe("the hooks", () => {
     const warning = once(process, "warning");
     const hook = createSIWxRequestHook({ storage: { hasPaid: () => true, recordPayment() {} } });
     expect(await warning).toMatchObject([{ code: "FAREBOX_SIGNED_HOST_UNKNOWN" }]);
-    const at = async (origin: string) => {
+    const here = { remoteAddress: "::ffff:127.0.0.1", localAddress: "127.0.0.1" };
+    const at = async (origin: string, req: object = { socket: here, headers: {} }) => {
       const info = { ...INFO, domain: new URL(origin).host, uri: origin, chainId: "eip155:1", type: "eip191" };
       const header = theirs.encodeSIWxHeader(await theirs.createSIWxPayload(info as never, account, origin));
-      return hook({ path: "/a", adapter: { getHeader: () => header, getUrl: () => `${origin}/a` } });
+      return hook({ path: "/a", adapter: { ...context(header).adapter, getUrl: () => `${origin}/a`, req } });
     };
     expect(await at("http://localhost:4021")).toEqual({ grantAccess: true });
     expect(await at("https://evil.example")).toBeUndefined();
+    // Anybody may name this machine as the host.
+    for (const req of [
+      {},
+      { socket: { ...here, remoteAddress: "203.0.113.7" }, headers: {} },
+      { socket: here, headers: { "x-forwarded-for": "203.0.113.7" } },
+    ]) {
+      expect(await at("http://localhost:4021", req)).toBeUndefined();
+    }
   });
 
   test("the constant of version 2.10 makes challenges that the reference's client signs", async () => {

@@ -163,3 +163,96 @@ test("what cannot be declared is refused at start, all at once", () => {
   expect(start(ACCEPTS, { text: "a" })).toThrow(/text/);
   expect(start(ACCEPTS, { statement: "A short form works, too" })).not.toThrow();
 });
+
+test("a wallet has paid for the request it sent, and for no other method, query or body of its path", async () => {
+  const facilitator = createTestFacilitator();
+  const key = generatePrivateKey();
+  const account = privateKeyToAccount(key);
+  facilitator.ledger.fund(account.address, 1_000_000_000n);
+  const storage = new InMemorySIWxStorage();
+  const extension = createSIWxResourceServerExtension({ storage });
+  const payments = createPayments({ facilitator, extensions: [extension], logger: QUIET });
+  const terms = { network: "eip155:84532", payTo: PAY_TO } as const;
+  const extensions = declareSIWxExtension();
+  const app = express().use(
+    express.json(),
+    payments.routes({
+      "GET /a": { accepts: ACCEPTS, extensions },
+      "HEAD /a": { accepts: { ...terms, price: "$1" }, extensions },
+      "POST /a": { accepts: { ...terms, price: "$10" }, extensions },
+      "DELETE /a": { accepts: { ...terms, price: "$0.50" }, settle: "before", extensions },
+      "GET /size": {
+        accepts: { ...terms, price: (asked) => (asked.search === "?small" ? "$0.001" : "$5") },
+        extensions,
+      },
+      "POST /size": { accepts: { ...terms, price: ({ body }) => (Object(body).n > 5 ? "$5" : "$0.001") }, extensions },
+      "GET /none": { accepts: { ...terms, scheme: "upto", price: "$0.10" }, extensions },
+    }),
+  );
+  app.all("/{*path}", (req, res) => {
+    if (req.path === "/none") req.payment?.settle("0");
+    res.json({ paid: req.payment !== undefined });
+  });
+  const origin = await serve(app);
+  const signed = async () => {
+    const { headers } = await fetch(`${origin}/a`);
+    const challenge = decodePaymentRequiredHeader(headers.get("PAYMENT-REQUIRED") ?? "");
+    const { info, supportedChains } = challenge.extensions!["sign-in-with-x"] as never as SIWxExtension;
+    return encodeSIWxHeader(await createSIWxPayload({ ...info, ...supportedChains[0]! }, account, `${origin}/a`));
+  };
+  const payer = createPayer({ privateKey: key });
+  const ask = async (method: string, path: string, body?: object) =>
+    (
+      await fetch(origin + path, {
+        method,
+        headers: { "SIGN-IN-WITH-X": await signed(), ...(body && { "Content-Type": "application/json" }) },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+    ).status;
+  for (const [method, path, body] of [
+    ["GET", "/a"],
+    ["DELETE", "/a"],
+    ["GET", "/size?small"],
+    ["POST", "/size", { n: 1 }],
+    ["GET", "/none"],
+  ] as const) {
+    expect((await pay(origin, { method, path, payer, ...(body && { body }) })).status).toBe(200);
+  }
+  const moved = facilitator.ledger.transfers.length;
+  for (const [method, path, status, body] of [
+    ["GET", "/a", 200],
+    ["DELETE", "/a", 200],
+    ["GET", "/size?small", 200],
+    ["HEAD", "/a", 402],
+    ["POST", "/a", 402],
+    ["GET", "/a?page=2", 402],
+    ["GET", "/size?large", 402],
+    ["GET", "/size", 402],
+    ["POST", "/size", 402, { n: 100 }],
+    ["POST", "/size", 402, { n: 1 }],
+    ["GET", "/none", 402],
+  ] as const) {
+    expect([method, path, await ask(method, path, body)]).toEqual([method, path, status]);
+  }
+  expect(facilitator.ledger.transfers).toHaveLength(moved);
+});
+
+test("of several requests at once with one signature, one passes where the storage remembers nonces", async () => {
+  const used = new Set<string>();
+  const { header, send } = await openShop({
+    storage: {
+      hasPaid: () => true,
+      recordPayment() {},
+      hasUsedNonce: (nonce) => new Promise((resolve) => setImmediate(() => resolve(used.has(nonce)))),
+      recordNonce: async (nonce) => void used.add(nonce),
+    },
+  });
+  const signed = await header("/article/1");
+  const sent = await Promise.all([1, 2, 3].map(() => send("/article/1", signed)));
+  expect(sent.sort()).toEqual([200, 402, 402]);
+
+  const elsewhere = await openShop({
+    storage: { hasPaid: () => true, recordPayment() {}, hasUsedNonce: () => false, recordNonce: () => false },
+  });
+  expect(await elsewhere.send("/article/1", await elsewhere.header("/article/1"))).toBe(402);
+});

@@ -117,7 +117,7 @@ interface OfferContext extends RouteContext {
 function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const { path, issues } = context;
   if (!issues.checkKeys(path, option, KEYS)) return [];
-  const settle = parseSettle(option["settle"] ?? undefined, issuePath(path, "settle"), issues) ?? context.settle;
+  const settle = parseSettle(option["settle"], issuePath(path, "settle"), issues) ?? context.settle;
   const extra = parseExtra(option, settle, context);
   const wire = { settle, maxTimeoutSeconds: parseTimeout(option, context), extra };
   const network = parseNetwork(option, context);

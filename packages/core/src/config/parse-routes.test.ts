@@ -161,6 +161,11 @@ describe("an invalid route", () => {
     [{ accepts: OFFER, settle: "now" }, [{ path: `${at}.settle`, received: '"now"' }], "an unknown time"],
     [{ accepts: OFFER, settle: null }, [{ path: `${at}.settle`, received: "null" }], "null"],
     [
+      { accepts: { ...OFFER, settle: null } },
+      [{ path: `${at}.accepts.settle`, received: "null" }],
+      "null for an option",
+    ],
+    [
       { accepts: OFFER, settle: "before", chargeable: () => true },
       [{ path: `${at}.chargeable`, received: "a function" }],
       "chargeable has no use before the handler",

@@ -506,9 +506,24 @@ export function writeBody(given: unknown): WrittenBody | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const { contentType, body }: Partial<SellersBody> = given;
   if (typeof contentType !== "string" || !CONTENT_TYPE.test(contentType)) return undefined;
+  const written = toTextOrBytes(body);
+  if (written === undefined) return undefined;
+  const isDone = typeof written !== "string" || /;\s*charset=/i.test(contentType);
+  return { contentType: isDone ? contentType : `${contentType}; charset=utf-8`, body: written };
+}
+
+/**
+ * Text and bytes as they are, anything else as JSON; `undefined`: it cannot be sent, or is not there yet, as a promise or a stream. May
+ * throw what the seller's objects throw.
+ */
+export function toTextOrBytes(body: unknown): string | Uint8Array | undefined {
+  if (typeof body === "string") return body;
   // A copy: the seller may change the bytes while they wait.
-  if (body instanceof Uint8Array) return { contentType, body: new Uint8Array(body) };
-  const text: unknown = typeof body === "string" ? body : JSON.stringify(body);
-  if (typeof text !== "string") return undefined;
-  return { contentType: /;\s*charset=/i.test(contentType) ? contentType : `${contentType}; charset=utf-8`, body: text };
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+  if (body instanceof ArrayBuffer) return new Uint8Array(body).slice();
+  const isAwaited = ["then", "pipe", "getReader", "arrayBuffer"].some(
+    (name) => typeof Reflect.get(Object(body), name) === "function",
+  );
+  const text: unknown = isAwaited ? undefined : JSON.stringify(body);
+  return typeof text === "string" ? text : undefined;
 }

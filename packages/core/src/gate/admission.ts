@@ -8,6 +8,7 @@
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
 import type { HandlerFailure, WrittenBody } from "../events/hooks.js";
+import { type Logger, legible } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
@@ -22,16 +23,19 @@ import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
+  type ClosedAmount,
   createAmount,
   createPayment,
   createSettledAmount,
   HandlerRun,
   type Payment,
+  type RefusedAmount,
 } from "./payment.js";
 import type { RetryTokens } from "./proof.js";
 import {
   amountContradicted,
   amountNotSet,
+  amountRefused,
   cutShort,
   denied,
   deniedReceipt,
@@ -218,7 +222,7 @@ export class Admissions {
     { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
     const { deliveries } = this.#deps;
-    const { run, payment, amount } = settledRun(paid, receipt);
+    const { run, payment, amount } = this.#settledRun(paid, receipt);
     let failing: Promise<void> | undefined;
     const done = () => deliveries.done(paid.claim, { isKept: false });
     return {
@@ -264,7 +268,7 @@ export class Admissions {
     { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
   ): HeldAdmission {
     const { inFlight, runs, deliveries } = this.#deps;
-    const { run, payment, amount } = settledRun(paid, receipt);
+    const { run, payment, amount } = this.#settledRun(paid, receipt);
     const counted = runs.beginSettled(paid);
     let isKept = false;
     inFlight.settling(paid.claim, paid.client);
@@ -307,16 +311,23 @@ export class Admissions {
     };
   }
 
+  #settledRun(paid: PaidRequest, receipt: SettlementResponse) {
+    const { logger } = this.#deps;
+    const run = new HandlerRun();
+    const amount = BigInt(receipt.amount ?? paid.offer.amount);
+    const charged = createSettledAmount(paid.offer, amount, (closed) => {
+      logRefused(logger, paid, {
+        closed,
+        remedy: "the money has moved: return it yourself, or settle after the handler",
+      });
+    });
+    return { run, amount, payment: createPayment(paid, charged, run) };
+  }
+
   /** What clients get of what facilitators say about listings. */
   #toRelay(responses: ExtensionResponses | undefined): ExtensionResponses | undefined {
     return this.#deps.relayExtensionResponses ? responses : undefined;
   }
-}
-
-function settledRun(paid: PaidRequest, receipt: SettlementResponse) {
-  const run = new HandlerRun();
-  const amount = BigInt(receipt.amount ?? paid.offer.amount);
-  return { run, amount, payment: createPayment(paid, createSettledAmount(paid.offer, amount), run) };
 }
 
 class VerifiedAdmission implements HeldAdmission {
@@ -361,12 +372,13 @@ class VerifiedAdmission implements HeldAdmission {
     const { inFlight, leases, logger } = this.#deps;
     const { claim } = this.#paid;
     this.#run.end();
-    const amount = this.#amount.close();
+    const closed = this.#amount.close();
+    const amount = typeof closed === "bigint" ? closed : undefined;
     const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
     const response = withoutOverrides(given);
     let release: Release;
     try {
-      release = await this.#settle(response, isContradicted ? "contradicted" : amount);
+      release = await this.#settle(response, isContradicted ? "contradicted" : closed);
     } catch {
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
       void leases.drop(claim);
@@ -421,7 +433,7 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   /** Rejects if the store fails before the facilitator was told. */
-  async #settle(response: HandlerResponse, amount: bigint | "contradicted" | undefined): Promise<Release> {
+  async #settle(response: HandlerResponse, amount: ClosedAmount | "contradicted"): Promise<Release> {
     const paid = this.#paid;
     const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, hooks, claim, client, payer, occasion } = paid;
@@ -438,7 +450,13 @@ class VerifiedAdmission implements HeldAdmission {
       await this.#giveUp("not_chargeable");
       return { kind: "replace", response: amountContradicted() };
     }
-    if (amount === undefined) {
+    if (typeof amount === "object") {
+      const remedy = "let the error reach the error handler, or set an amount that can be charged";
+      logRefused(logger, paid, { closed: amount, remedy });
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: amountRefused() };
+    }
+    if (amount === "missing") {
       logger.error("amount_not_said", { route: route.key, remedy: "call req.payment.settle(amount)" });
       await this.#giveUp("not_chargeable");
       return { kind: "replace", response: amountNotSet() };
@@ -525,6 +543,15 @@ class VerifiedAdmission implements HeldAdmission {
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
     this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
+}
+
+/** The handler asked for an amount that cannot be charged. */
+function logRefused(
+  logger: Logger,
+  { route }: PaidRequest,
+  { closed, remedy }: { readonly closed: RefusedAmount; readonly remedy: string },
+): void {
+  logger.error("amount_refused", { route: route.key, message: legible(closed.refused), remedy });
 }
 
 /** What duplicates share: the same response, if all of it was held. */

@@ -124,7 +124,8 @@ export interface PaymentByHand {
    * or a store does.
    *
    * @throws AmountError when the amount is invalid, or more than was authorized.
-   * @throws StateError when the payment was released, or the scheme takes all or nothing and the amount is not all.
+   * @throws StateError when the payment was released, or the scheme takes all or nothing and the amount is not all. Also when the
+   *   response cannot be sent: then the payment is released.
    */
   settle(options?: SettleOptionsByHand): Promise<SettlementByHand>;
   /**
@@ -300,7 +301,15 @@ class HandPayment implements PaymentByHand {
     if (this.#expired !== undefined) return toRefusal(await this.#expired);
     if (this.#releasing !== undefined) throw new StateError("settle: the payment was released");
     if (amount !== undefined) this.details.settle(amount);
-    this.#settling = this.#settle(toHandlerResponse(response, this.#deps.holdBytes));
+    let held: HandlerResponse;
+    try {
+      held = toHandlerResponse(response, this.#deps.holdBytes);
+    } catch (error) {
+      // As of a handler that fails: the same payment can be sent again.
+      await this.release();
+      throw error;
+    }
+    this.#settling ??= this.#settle(held);
     return this.#settling;
   }
 
@@ -402,7 +411,9 @@ export class VerifiedByHand {
   }
 
   /** Finds a payment again, by the payment that the client sent and the terms that it accepted. */
-  find({ payload }: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined {
+  find(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined {
+    // A client may have sent anything.
+    const { payload }: Partial<PaymentPayload> = Object(payment);
     const found = this.#byPayload.get(keyOf(payload) ?? "");
     return found !== undefined && areSameTerms(found.requirements, terms) ? found : undefined;
   }

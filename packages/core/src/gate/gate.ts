@@ -60,6 +60,7 @@ import {
   toOccasion,
   toPaidRequest,
   toQuotedRequest,
+  toVerifiedBySeller,
 } from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
 import type { Replay } from "./replay.js";
@@ -282,7 +283,7 @@ export class Gate {
       let decision: Decision;
       if (verdict?.kind === "denied") decision = await this.#release(paid, await denied(verdict, paid));
       else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid, isVerified);
-      else decision = await this.#verifyThenRun(paid, isVerified);
+      else decision = await this.#verifyThenRun(isVerified ? toVerifiedBySeller(paid) : paid, isVerified);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;

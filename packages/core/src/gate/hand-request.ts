@@ -4,6 +4,9 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import { StateError } from "../errors.js";
+import { toTextOrBytes } from "../events/hooks.js";
+import { errorName } from "../events/logger.js";
 import { isHost } from "../http/urls.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
 import { PAYMENT_RETRY_TOKEN } from "../protocol/headers.js";
@@ -58,6 +61,7 @@ export interface ResponseByHand {
 export interface PaidResponseByHand {
   /** @defaultValue `200` */
   readonly status?: number | undefined;
+  /** One text for each name. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Text and bytes as they are, anything else as JSON. Default: empty. */
   readonly body?: unknown;
@@ -206,18 +210,49 @@ export function toRecord(headers: GateResponse["headers"]): Readonly<Record<stri
 /**
  * The seller's response as the gate keeps it. Without a response, and with one that is larger than what is held, there is none to
  * keep.
+ *
+ * @throws StateError when it cannot be sent: no money may move for it.
  */
 export function toHandlerResponse(response: PaidResponseByHand | undefined, holdBytes: number): HandlerResponse {
   if (response === undefined) return { status: 200, headers: [], body: undefined };
+  try {
+    return readResponse(response, holdBytes);
+  } catch (error) {
+    if (error instanceof StateError) throw error;
+    throw unsendable("body", `a text, bytes or a JSON value (${errorName(error)})`);
+  }
+}
+
+function readResponse(response: PaidResponseByHand, holdBytes: number): HandlerResponse {
+  if (typeof response !== "object" || response === null) throw unsendable("", "an object");
   const { status = 200, headers = {}, body = "" } = response;
-  const isData = typeof body === "string" || body instanceof Uint8Array;
-  const written: unknown = isData ? body : JSON.stringify(body);
-  const bytes = typeof written === "string" ? Buffer.from(written) : (written as Uint8Array);
+  if (!(Number.isInteger(status) && status >= 200 && status <= 599)) throw unsendable("status", "200 to 599");
+  if (typeof headers !== "object" || headers === null) throw unsendable("headers", "an object");
   const given = Object.entries(headers);
+  if (!given.every(([name, value]) => HEADER_NAME.test(name) && isHeaderValue(value))) {
+    throw unsendable("headers", "names and texts that HTTP allows");
+  }
+  const written = toTextOrBytes(body);
+  if (written === undefined)
+    throw unsendable("body", "a text, bytes or a JSON value, and neither a promise nor a stream");
+  const isData = typeof body === "string" || typeof written !== "string";
+  const bytes = typeof written === "string" ? Buffer.from(written) : written;
   const isTyped = isData || given.some(([name]) => name.toLowerCase() === "content-type");
   return {
     status,
     headers: isTyped ? given : [...given, ["Content-Type", "application/json; charset=utf-8"]],
     body: bytes.byteLength > holdBytes ? undefined : bytes,
   };
+}
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+
+function isHeaderValue(value: unknown): boolean {
+  return typeof value === "string" && /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+}
+
+function unsendable(part: string, expected: string): StateError {
+  return new StateError(
+    `settle: response${part === "" ? "" : `.${part}`} must be ${expected}; nothing was charged for it`,
+  );
 }

@@ -49,6 +49,16 @@ describe("the request to a facilitator", () => {
 });
 
 describe("extensions in the request to a facilitator", () => {
+  test("a client's codes are those that a transaction may carry, each once", () => {
+    const declared = { "builder-code": { info: { a: "app", s: ["svc"] }, schema: {} } } as never;
+    const theirs = (s: unknown) => ({ "builder-code": { info: { a: "evil", s } } }) as never;
+    const sent = (s: unknown) => extensionsSent(theirs(s), declared)?.["builder-code"];
+    const long = "z".repeat(33);
+    expect(sent([{ a: 1 }, "<BAD>", 5, "Agent", long, "agent", "agent", "svc", ""])).toMatchObject({
+      info: { a: "app", s: ["agent", "svc"] },
+    });
+  });
+
   test.each<[theirs: PaymentOverrides["extensions"], why: string]>([
     [undefined, "no extensions"],
     [null, "null"],

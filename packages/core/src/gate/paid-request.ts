@@ -139,6 +139,15 @@ export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "p
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }
 
+/**
+ * A payment that the seller calls verified. If its signature does not prove who the payer is, anybody may have named that payer, so
+ * its runs are not the payer's.
+ */
+export function toVerifiedBySeller(paid: PaidRequest): PaidRequest {
+  const isProven = paid.isSigned && paid.isForged?.("failed") !== true;
+  return isProven ? paid : { ...paid, countedAs: `unproven ${sourceOf(paid)}` };
+}
+
 /** Addresses of proxies, containers and private networks. */
 const SHARED = new BlockList();
 for (const [address, prefix] of [
@@ -243,8 +252,11 @@ export function toFacilitatorRequest(
   };
 }
 
-/** Lists in `info` to which a client may add items of its own. */
+/** Lists in `info` to which a client may add items of its own. They end up in the data of a transaction. */
 const ADDITIVE: Readonly<Record<string, readonly string[]>> = { "builder-code": ["s"] };
+
+/** A builder code. */
+const ADDED = /^[a-z0-9_]{1,32}$/;
 
 /** A client has few items to add. */
 const MAX_ADDED = 16;
@@ -254,7 +266,9 @@ function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: str
   const theirs = isJsonObject(echoed["info"]) ? echoed["info"][name] : undefined;
   const ours = info[name];
   if (!Array.isArray(theirs) || !Array.isArray(ours)) return undefined;
-  const added = theirs.filter((item) => typeof item === "string" && !ours.includes(item));
+  const added = [...new Set(theirs)].filter(
+    (item) => typeof item === "string" && ADDED.test(item) && !ours.includes(item),
+  );
   return [...added.slice(0, MAX_ADDED), ...ours];
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { AmountError, StateError } from "../errors.js";
 import type { Unmetered } from "../options.js";
 import { createOffer } from "../scheme/offer.js";
@@ -51,24 +51,42 @@ describe("an amount to settle", () => {
     expect(charged.value).toBe(12_300_000_000_000_000n);
   });
 
-  test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | undefined]>([
+  test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | "missing"]>([
     ["maximum", 10_000n, 10_000n],
     ["zero", 0n, 0n],
-    ["error", 0n, undefined],
+    ["error", 0n, "missing"],
   ])("an amount without usage, with unmetered: %s is %d", (unmetered, amount, closed) => {
     const charged = createAmount(offerOf(true), unmetered);
     expect([charged.value, charged.close()]).toEqual([amount, closed]);
   });
 
   test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
-    "an amount rejects %j and keeps the amount that was set before",
+    "an amount that rejects %j is refused until a good amount is set",
     (amount) => {
+      for (const unmetered of ["maximum", "zero", "error"] as const) {
+        for (const before of [undefined, "5"]) {
+          const charged = createAmount(offerOf(true), unmetered);
+          if (before !== undefined) charged.settle(before);
+          expect(() => charged.settle(amount)).toThrow(AmountError);
+          expect(charged.value).toBe(0n);
+          charged.charge("1");
+          expect(charged.close()).toEqual({ refused: expect.stringMatching(/^amount: expected .*, received/) });
+        }
+      }
       const charged = createAmount(offerOf(true), "maximum");
-      charged.settle("5");
       expect(() => charged.settle(amount)).toThrow(AmountError);
-      expect(charged.close()).toBe(5n);
+      charged.settle("7");
+      expect([charged.value, charged.close()]).toEqual([7n, 7n]);
     },
   );
+
+  test.each(["-1", "", "ten", "1.234%", "$-0.001"])("an amount that rejects a charge of %j is refused", (amount) => {
+    const charged = createAmount(offerOf(true), "maximum");
+    charged.charge("5");
+    expect(() => charged.charge(amount)).toThrow(AmountError);
+    charged.charge("5");
+    expect([charged.value, charged.close()]).toEqual([0n, { refused: expect.any(String) }]);
+  });
 
   test("an amount adds up partial charges and rounds once", () => {
     const charged = createAmount(offerOf(true), "maximum");
@@ -101,11 +119,37 @@ describe("an amount to settle", () => {
     expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
   });
 
-  test("an amount cannot be set in a scheme that takes the whole amount", () => {
+  test("an amount is refused after a first charge above the maximum, until something is charged", () => {
+    for (const unmetered of ["maximum", "zero", "error"] as const) {
+      const charged = createAmount(offerOf(true), unmetered);
+      expect(() => charged.charge("10001")).toThrow(AmountError);
+      expect([charged.value, charged.close()]).toEqual([
+        0n,
+        { refused: expect.stringContaining("at most what is left") },
+      ]);
+    }
+    const charged = createAmount(offerOf(true), "maximum");
+    expect(() => charged.charge("10001")).toThrow(AmountError);
+    charged.charge("9");
+    expect([charged.value, charged.close()]).toEqual([9n, 9n]);
+  });
+
+  test.each<[set: "settle" | "charge", amount: string]>([
+    ["settle", "1"],
+    ["settle", "0"],
+    ["settle", "ten"],
+    ["charge", "1"],
+    ["charge", "10000"],
+  ])("a scheme that takes the whole amount refuses %s(%j), until the whole is set", (set, amount) => {
     const charged = createAmount(offerOf(false), "maximum");
-    expect(() => charged.settle("1")).toThrow(StateError);
-    expect(() => charged.charge("1")).toThrow(StateError);
-    expect([charged.value, charged.remaining, charged.close()]).toEqual([10_000n, 0n, 10_000n]);
+    expect([charged.value, charged.remaining]).toEqual([10_000n, 0n]);
+    expect(() => charged[set](amount)).toThrow(StateError);
+    expect(charged.value).toBe(0n);
+    expect(charged.close()).toEqual({ refused: expect.stringContaining("takes the whole amount") });
+    const corrected = createAmount(offerOf(false), "maximum");
+    expect(() => corrected[set](amount)).toThrow(StateError);
+    corrected.settle("100%");
+    expect([corrected.value, corrected.close()]).toEqual([10_000n, 10_000n]);
   });
 
   test("an amount cannot change after it is closed", () => {
@@ -116,12 +160,17 @@ describe("an amount to settle", () => {
   });
 
   test("an amount cannot change after it was settled", () => {
-    const charged = createSettledAmount(offerOf(true), 7n);
+    const refused = vi.fn();
+    const charged = createSettledAmount(offerOf(true), 7n, refused);
     charged.settle("1");
     charged.charge("1");
     expect([charged.value, charged.remaining, charged.close()]).toEqual([7n, 0n, 7n]);
-    expect(() => createSettledAmount(offerOf(false), 7n).settle("1")).toThrow(StateError);
-    expect(() => createSettledAmount(offerOf(false), 7n).charge("1")).toThrow(StateError);
+    expect(refused).not.toHaveBeenCalled();
+    const whole = createSettledAmount(offerOf(false), 7n, refused);
+    expect(() => whole.settle("1")).toThrow(StateError);
+    expect(() => whole.charge("1")).toThrow(StateError);
+    expect([whole.value, whole.close()]).toEqual([7n, 7n]);
+    expect(refused.mock.calls).toEqual([[{ refused: expect.stringContaining("takes the whole amount") }]]);
   });
 });
 

@@ -6,7 +6,7 @@
  */
 import { AmountError, PaymentAbortedError, type PaymentAbortReason, StateError } from "../errors.js";
 import type { StartTimer, Unmetered } from "../options.js";
-import { createMeter, parseSettlementAmount, type SettlementAmount } from "../price/settlement-amount.js";
+import { createMeter, type Meter, parseSettlementAmount } from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
 
 /** A payment, for its handler: `req.payment`. */
@@ -35,7 +35,8 @@ export interface Payment {
   /**
    * Sets how much is charged by a scheme that allows less than was authorized (`upto`): `"10000"` in atomic units,
    * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up. `"0"` charges nothing. The last call counts,
-   * until the response ends or streams. Not enumerable.
+   * until the response ends or streams. If an amount was refused and no good one is set afterwards, nothing is charged and the
+   * client gets 500. Not enumerable.
    *
    * @throws AmountError when it is not an amount, or more than the maximum.
    * @throws StateError when the scheme charges all or nothing and this is not all, or the response has gone out.
@@ -45,7 +46,8 @@ export interface Payment {
    * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token. The sum is exact,
    * and rounded half up once, at the end. After `settle` it adds to that amount. Not enumerable.
    *
-   * @throws AmountError when it is not an amount, or more than is left of the maximum. What was charged before stays.
+   * @throws AmountError when it is not an amount: then nothing is charged, unless `settle` sets a good one. Also when it is more
+   *   than is left of the maximum: then what was charged before stays, or nothing is charged if that is none.
    * @throws StateError when the scheme charges all or nothing, or the response has gone out.
    */
   charge(amount: string): void;
@@ -133,61 +135,145 @@ export interface ChargedAmount {
   settle(amount: string): void;
   /** See {@link Payment.charge}. */
   charge(amount: string): void;
-  /** Ends changes. Returns atomic units; `undefined`: the handler had to set an amount and did not. */
-  close(): bigint | undefined;
+  /** Ends changes. Returns what is charged. */
+  close(): ClosedAmount;
+}
+
+/**
+ * Atomic units. `missing`: the handler had to set an amount and did not. `refused`: it asked for one that cannot be charged, and
+ * set no good one since. A handler may swallow the error, and what it meant to charge is never guessed.
+ */
+export type ClosedAmount = bigint | "missing" | RefusedAmount;
+
+/** What the handler was told, for the log. */
+export interface RefusedAmount {
+  readonly refused: string;
 }
 
 /** Starts the amount of one payment. */
 export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount {
-  return offer.scheme.allowsLess ? createMeteredAmount(offer, unmetered) : createWholeAmount(offer);
+  return offer.scheme.allowsLess ? new MeteredAmount(offer, unmetered) : new WholeAmount(offer);
 }
 
-/** The amount of a payment that has settled: a handler that runs once more for it cannot change it. */
-export function createSettledAmount(offer: Offer, value: bigint): ChargedAmount {
-  if (!offer.scheme.allowsLess) return createWholeAmount({ ...offer, amount: value });
+/**
+ * The amount of a payment that has settled: a handler that runs once more for it cannot change it.
+ *
+ * @param onRefused - Called once, when the handler asks for another amount: the money has moved.
+ */
+export function createSettledAmount(
+  offer: Offer,
+  value: bigint,
+  onRefused: (refused: RefusedAmount) => void,
+): ChargedAmount {
+  if (!offer.scheme.allowsLess) return new WholeAmount({ ...offer, amount: value }, onRefused);
   return { value, remaining: 0n, settle: () => {}, charge: () => {}, close: () => value };
 }
 
-function createWholeAmount({ scheme, asset, amount: value }: Offer): ChargedAmount {
-  let isOpen = true;
-  const refuse = () => {
-    throw isOpen ? allOrNothing(scheme) : tooLate();
-  };
-  const settle = (text: string) => {
-    const all = parseSettlementAmount(text, { maximum: value, decimals: asset.decimals });
-    if (!isOpen || !all.ok || all.amount !== value) refuse();
-  };
-  const close = () => {
-    isOpen = false;
-    return value;
-  };
-  return { value, remaining: 0n, settle, charge: refuse, close };
+/** All or nothing: any other amount is refused, and then nothing is charged. */
+class WholeAmount implements ChargedAmount {
+  readonly remaining = 0n;
+  readonly #offer: Offer;
+  readonly #onRefused: ((refused: RefusedAmount) => void) | undefined;
+  #isOpen = true;
+  #refused: RefusedAmount | undefined;
+
+  constructor(offer: Offer, onRefused?: (refused: RefusedAmount) => void) {
+    this.#offer = offer;
+    this.#onRefused = onRefused;
+  }
+
+  get value(): bigint {
+    return this.#isRefused ? 0n : this.#offer.amount;
+  }
+
+  /** A payment that has settled cannot be refused any more. */
+  get #isRefused(): boolean {
+    return this.#refused !== undefined && this.#onRefused === undefined;
+  }
+
+  settle(text: string): void {
+    const { asset, amount } = this.#offer;
+    const all = parseSettlementAmount(text, { maximum: amount, decimals: asset.decimals });
+    if (!this.#isOpen || !all.ok || all.amount !== amount) this.#refuse();
+    this.#refused = undefined;
+  }
+
+  charge(_text: string): void {
+    this.#refuse();
+  }
+
+  close(): ClosedAmount {
+    this.#isOpen = false;
+    return (this.#isRefused && this.#refused) || this.#offer.amount;
+  }
+
+  #refuse(): never {
+    if (!this.#isOpen) throw tooLate();
+    const error = allOrNothing(this.#offer.scheme);
+    if (this.#refused === undefined) {
+      this.#refused = { refused: error.message };
+      this.#onRefused?.(this.#refused);
+    }
+    throw error;
+  }
 }
 
-function createMeteredAmount({ asset, amount: maximum }: Offer, unmetered: Unmetered): ChargedAmount {
-  const unset = unmetered === "maximum" ? maximum : 0n;
-  const meter = createMeter({ maximum, decimals: asset.decimals });
-  let isOpen = true;
-  const write = (count: (text: string) => SettlementAmount) => (text: string) => {
-    if (!isOpen) throw tooLate();
-    const counted = count(text);
-    if (!counted.ok) throw new AmountError(text, counted.expected);
-  };
-  return {
-    get value() {
-      return meter.amount ?? unset;
-    },
-    get remaining() {
-      return isOpen ? meter.remaining : 0n;
-    },
-    settle: write(meter.say),
-    charge: write(meter.add),
-    close() {
-      isOpen = false;
-      const isMissing = meter.amount === undefined && unmetered === "error";
-      return isMissing ? undefined : (meter.amount ?? unset);
-    },
-  };
+/** As the handler counts it. */
+class MeteredAmount implements ChargedAmount {
+  readonly #offer: Offer;
+  readonly #unmetered: Unmetered;
+  readonly #meter: Meter;
+  #isOpen = true;
+  /** What the handler meant is not known, until it sets a good amount. */
+  #refused: RefusedAmount | undefined;
+  /** It counts if nothing is charged at all: otherwise the handler has used up the maximum, and been told so. */
+  #tooMuch: RefusedAmount | undefined;
+
+  constructor(offer: Offer, unmetered: Unmetered) {
+    this.#offer = offer;
+    this.#unmetered = unmetered;
+    this.#meter = createMeter({ maximum: offer.amount, decimals: offer.asset.decimals });
+  }
+
+  get value(): bigint {
+    if (this.#refusal !== undefined) return 0n;
+    return this.#meter.amount ?? (this.#unmetered === "maximum" ? this.#offer.amount : 0n);
+  }
+
+  get remaining(): bigint {
+    return this.#isOpen ? this.#meter.remaining : 0n;
+  }
+
+  get #refusal(): RefusedAmount | undefined {
+    return this.#refused ?? (this.#meter.amount === undefined ? this.#tooMuch : undefined);
+  }
+
+  settle(text: string): void {
+    if (!this.#isOpen) throw tooLate();
+    const counted = this.#meter.say(text);
+    if (!counted.ok) {
+      const error = new AmountError(text, counted.expected);
+      this.#refused = { refused: error.message };
+      throw error;
+    }
+    this.#refused = undefined;
+  }
+
+  charge(text: string): void {
+    if (!this.#isOpen) throw tooLate();
+    const counted = this.#meter.add(text);
+    if (counted.ok) return;
+    const error = new AmountError(text, counted.expected);
+    if (counted.isTooMuch === true) this.#tooMuch = { refused: error.message };
+    else this.#refused = { refused: error.message };
+    throw error;
+  }
+
+  close(): ClosedAmount {
+    this.#isOpen = false;
+    if (this.#refusal !== undefined) return this.#refusal;
+    return this.#meter.amount === undefined && this.#unmetered === "error" ? "missing" : this.value;
+  }
 }
 
 function allOrNothing({ scheme }: Offer["scheme"]): StateError {

@@ -300,6 +300,15 @@ export function amountNotSet(): GateResponse {
   return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
 }
 
+/** 500: the handler asked for an amount that cannot be charged, and responded all the same. The seller's mistake. */
+export function amountRefused(): GateResponse {
+  return problem(
+    500,
+    "unexpected_settle_error",
+    "The server asked for an amount that cannot be charged. You were not charged.",
+  );
+}
+
 /** 500: a header of the handler's response asks for another amount than the one that would be charged. The seller's mistake. */
 export function amountContradicted(): GateResponse {
   return problem(

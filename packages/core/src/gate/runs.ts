@@ -5,6 +5,8 @@
  * A run counts until its handler has ended. If it ended without a charge for a reason of the payer's (the client left, the
  * payment expired or was rejected), it is abandoned, and counts until its payment has settled or can no longer.
  *
+ * A payment that nobody has verified may name any payer. Its runs count for the party that sent it (`countedAs`).
+ *
  * If the store has them, the runs of all processes count: shared-run.ts.
  *
  * @see `docs/reference/lifecycle.md`, "Runs without a charge"
@@ -57,7 +59,7 @@ interface Counted {
   exposureAt(nowMs: number): bigint;
 }
 
-type Payment = Pick<PendingPayment, "claim" | "payer">;
+type Payment = Pick<PendingPayment, "claim" | "payer" | "countedAs">;
 
 /** One run. It counts until it is forgotten. Each of its methods may be called more than once. */
 export class Run {
@@ -232,10 +234,11 @@ export class Runs {
     }
   }
 
-  #entryOf({ claim, payer, offer }: PaidRequest, amount: bigint): SharedEntry | undefined {
+  #entryOf(paid: PaidRequest, amount: bigint): SharedEntry | undefined {
+    const { claim, offer } = paid;
     const { shared: runs, writes, logger, now } = this.#deps;
     if (runs === undefined) return undefined;
-    const about = { identity: claim.identity, payer: keyOf(payer), asset: assetOf(offer), amount: amount.toString() };
+    const about = { identity: claim.identity, payer: keyOf(paid), asset: assetOf(offer), amount: amount.toString() };
     return new SharedEntry({ ...about, untilMs: untilOf({ claim, offer }, now()) }, { runs, writes, logger, now });
   }
 
@@ -244,9 +247,10 @@ export class Runs {
   }
 
   /** The runs of a payer that still count. */
-  #runsOf({ payer }: Payment): readonly Run[] {
-    this.#forgetPast(this.#byPayer.get(keyOf(payer)));
-    return [...(this.#byPayer.get(keyOf(payer)) ?? [])];
+  #runsOf(payment: Payment): readonly Run[] {
+    const key = keyOf(payment);
+    this.#forgetPast(this.#byPayer.get(key));
+    return [...(this.#byPayer.get(key) ?? [])];
   }
 
   #forgetPast(runs: Iterable<Run> = []): void {
@@ -256,7 +260,7 @@ export class Runs {
 
   #add(paid: PaidRequest, amount: bigint, shared: SharedEntry | undefined): Run {
     if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
-    const key = keyOf(paid.payer);
+    const key = keyOf(paid);
     const runs = this.#byPayer.get(key) ?? new Set();
     const forget = (run: Run) => {
       runs.delete(run);
@@ -345,10 +349,11 @@ function untilOf({ claim, offer }: Pick<PaidRequest, "claim" | "offer">, nowMs: 
   return Math.max(claim.expiresAtMs, nowMs + offer.requirements.maxTimeoutSeconds * 1000);
 }
 
-function keyOf(payer: string): string {
-  return payer.toLowerCase();
+/** Whose runs they are. */
+function keyOf({ payer, countedAs = payer }: Pick<Payment, "payer" | "countedAs">): string {
+  return countedAs.toLowerCase();
 }
 
 function questionOf({ payer }: Payment, asset: string): string {
-  return `${asset}|${keyOf(payer)}`;
+  return `${asset}|${payer.toLowerCase()}`;
 }

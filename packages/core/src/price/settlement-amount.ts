@@ -12,10 +12,10 @@ export interface Authorized {
   readonly decimals: number | undefined;
 }
 
-/** Atomic units to take, or a description of valid amounts. */
+/** Atomic units to take, or a description of valid amounts. `isTooMuch`: it is an amount, and there is not so much left. */
 export type SettlementAmount =
   | { readonly ok: true; readonly amount: bigint }
-  | { readonly ok: false; readonly expected: string };
+  | { readonly ok: false; readonly expected: string; readonly isTooMuch?: boolean };
 
 const ATOMIC = /^(?:0|[1-9]\d{0,77})$/;
 const PERCENT = /^(?<whole>0|[1-9]\d{0,2})(?:\.(?<fraction>\d{1,2}))?%$/;
@@ -123,7 +123,8 @@ export function createMeter(authorized: Authorized): Meter {
       const read = readExactly(amount, authorized);
       if (!read.ok) return read;
       if (read.parts > left()) {
-        return { ok: false, expected: `at most what is left of what was authorized, ${remaining()} atomic units` };
+        const expected = `at most what is left of what was authorized, ${remaining()} atomic units`;
+        return { ok: false, expected, isTooMuch: true };
       }
       parts = (parts ?? 0n) + read.parts;
       return { ok: true, amount: roundHalfUp(parts) };

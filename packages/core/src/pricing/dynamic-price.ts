@@ -4,7 +4,7 @@
  * @see `docs/guides/pricing.md`
  * @module
  */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
 import type { PriceRequest } from "../options.js";
 import { type AssetPrice, parseAtomic } from "../price/price.js";
@@ -30,7 +30,7 @@ export interface PricingOccasion {
   readonly request: PriceRequest;
   /** Whether the client sent a body, parsed or not. */
   readonly hasBody: boolean;
-  /** All that a function of the seller's sees of the request unasked: route, method, path, query. */
+  /** The sale, and all that a function of the seller's sees of the request unasked: route, method, path, query. */
   readonly binding: readonly string[];
   /** The offer that the client accepted, if it comes with a payment. */
   readonly accepted: AcceptedRequirements | undefined;
@@ -408,6 +408,45 @@ export interface Quotes {
   readsOf(quote: unknown): readonly string[] | undefined;
   /** Checks a quote that came back. Never throws. */
   check(quote: unknown, terms: QuotedTerms, nowSeconds: number): QuoteState;
+}
+
+/** Names a sale for its quotes. Two sales may have the same key, path and query, and other prices: a quote of one is void for the other. */
+export type NameSale = (key: string, dynamic: readonly DynamicTerms[], about: { readonly isTool: boolean }) => string;
+
+/**
+ * Names sales that are created at start-up, so that all processes name them alike: by their terms, the text of their functions, and how
+ * many of these came before. A tool has a name of its own, and may be created for each session.
+ */
+export function createSaleNames(): NameSale {
+  const created = new Map<string, number>();
+  return (key, dynamic, { isTool }) => {
+    const name = digestOfTerms(key, dynamic, (called) => Function.prototype.toString.call(called));
+    const before = created.get(name) ?? 0;
+    if (!isTool) created.set(name, before + 1);
+    return `${name} ${before}`;
+  };
+}
+
+/** Names sales that are created for a request, by their terms and their very functions. Other processes have others. */
+export function createPassingSaleNames(): NameSale {
+  const process = randomUUID();
+  const names = new WeakMap<object, number>();
+  let last = 0;
+  const nameOf = (called: object) => {
+    const name = names.get(called) ?? ++last;
+    names.set(called, name);
+    return `${process} ${name}`;
+  };
+  return (key, dynamic) => digestOfTerms(key, dynamic, nameOf);
+}
+
+function digestOfTerms(key: string, dynamic: readonly DynamicTerms[], nameOf: (called: object) => string): string {
+  const terms = dynamic.map(({ scheme: { scheme }, network, maxTimeoutSeconds, settle, extra, price, payTo }) => {
+    const named = [price, payTo].map((term) => (typeof term === "function" ? nameOf(term) : term));
+    return [scheme, network, maxTimeoutSeconds, settle, extra, ...named];
+  });
+  const text = JSON.stringify([key, terms], (_, value) => (typeof value === "bigint" ? String(value) : value));
+  return createHash("sha256").update(text).digest("base64url");
 }
 
 /** `lapsed`: ours, and expired. `void`: not ours, or not for these terms. */

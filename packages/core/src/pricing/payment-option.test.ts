@@ -244,6 +244,47 @@ describe("a price function", () => {
   });
 });
 
+describe("a scheme that has to wait to price", () => {
+  const ASSET = { id: "0xA", symbol: "A", decimals: undefined, extra: { name: "A" } };
+  const MADE = { ok: true, asset: ASSET, amount: 5n, payTo: PAY_TO };
+  const CYCLE: { self?: unknown } = {};
+  CYCLE.self = CYCLE;
+  const sellBy = (offer: Scheme["offer"], accepts: PaymentOption = OPTION) => {
+    const facilitator = createFakeFacilitator();
+    const kinds = [{ x402Version: 2, scheme: "exact", network: NETWORK }];
+    facilitator.supports = { kinds, extensions: [], signers: {} };
+    return sell(accepts, { scheme: createTestScheme(offer === undefined ? {} : { offer }), facilitator });
+  };
+
+  test.each<[what: string, made: unknown]>([
+    ["nothing", undefined],
+    ["no issues", { ok: false }],
+    ["an amount above 2 ** 256", { ...MADE, amount: 2n ** 256n }],
+    ["an amount of text", { ...MADE, amount: "5" }],
+    ["a number as payTo", { ...MADE, payTo: 5 }],
+    ["no payTo", { ...MADE, payTo: undefined }],
+    ["a number as asset", { ...MADE, asset: { ...ASSET, id: 5 } }],
+    ["an extra with a cycle", { ...MADE, asset: { ...ASSET, extra: CYCLE } }],
+    ["an extra with a bigint", { ...MADE, asset: { ...ASSET, extra: { n: 1n } } }],
+  ])("gets 503 for %s", async (_what, made) => {
+    const { ask, log } = sellBy(async () => made as never);
+    expect(responseOf(await ask()).status).toBe(503);
+    expect(log).toMatchObject([{ event: "price_failed", fields: { error: "PriceError" } }]);
+  });
+
+  test("does not say when the money moves, and cannot change the seller's extra", async () => {
+    const extra = { tier: "a" };
+    const offer = async ({ extra: given }: OfferTerms) => {
+      Object.assign(given ?? {}, { tier: "b" });
+      return { ...MADE, asset: { ...ASSET, extra: { ...ASSET.extra, paymentFlow: "upfront" } } } as never;
+    };
+    const { offers } = sellBy(offer, { ...OPTION, extra });
+    for (let asked = 0; asked < 2; asked++)
+      expect((await offers())[0]).toMatchObject({ amount: "5", extra: { name: "A", tier: "a" } });
+    expect((await offers())[0]?.extra).not.toHaveProperty("paymentFlow");
+  });
+});
+
 test("a payment by an expired quote keeps its record, if its scheme reads what the facilitator added to the offer", async () => {
   const plain = createTestScheme();
   const scheme = createTestScheme({

@@ -10,9 +10,9 @@ import type { PayToFunction, PriceFunction, PriceParser, SettleTime, StartTimer 
 import { ExactPrice } from "../price/exact-price.js";
 import { type AssetPrice, isZeroPrice, readPrice } from "../price/price.js";
 import { matchesNetwork, type Network } from "../protocol/caip2.js";
-import { isJsonObject } from "../protocol/json.js";
+import { copyJsonObject, isJsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
-import type { CompiledTerms, OfferTerms, Scheme } from "../scheme/scheme.js";
+import type { CompiledTerms, OfferAsset, OfferTerms, Scheme } from "../scheme/scheme.js";
 import type { Supporters } from "./available-offers.js";
 
 /** A payment option of a route, checked: free, an offer that is the same for all requests, or a price per request. */
@@ -123,10 +123,31 @@ async function offerInTime(
   if (scheme.offer === undefined || facilitators.supports(...of) !== "yes") return "unavailable";
   // Copies: what a scheme changes in them must not change what others see.
   const kind = { extra: { ...facilitators.kindExtra(...of) }, extensions: [...facilitators.extensions(...of)] };
-  const made = await inTime(scheme.offer(offerTerms, kind), scheme.scheme, deps);
-  if (made.ok && typeof made.amount !== "bigint")
-    throw new PriceError(made.amount, "a bigint from the scheme", "amount");
-  return made;
+  const { network, payTo, ...rest } = offerTerms;
+  const copies = { network, payTo, ...structuredClone(rest) };
+  return readOffered(await inTime(scheme.offer(copies, kind), scheme.scheme, deps));
+}
+
+/** More than this does not fit into a token's amount. */
+const MAX_AMOUNT: bigint = 2n ** 256n - 1n;
+
+/** What a scheme of the seller's has made of the terms. @throws PriceError when nobody could pay it. */
+function readOffered(made: unknown): CompiledTerms {
+  const of = (value: unknown, expected: string, what: string) =>
+    new PriceError(value, `${expected} from the scheme`, what);
+  if (!isJsonObject(made)) throw of(made, "an offer", "offer");
+  const { ok, issues, amount, payTo, asset } = made;
+  if (ok === false && Array.isArray(issues)) return made as unknown as CompiledTerms;
+  if (ok !== true) throw of(ok, "{ ok: true, … } or { ok: false, issues }", "offer");
+  if (typeof amount !== "bigint" || amount > MAX_AMOUNT) throw of(amount, "a bigint that fits a token", "amount");
+  if (typeof payTo !== "string" || payTo === "") throw of(payTo, "an address", "payTo");
+  if (!isJsonObject(asset) || typeof asset["id"] !== "string")
+    throw of(asset, "{ id, symbol, decimals, extra }", "asset");
+  const copied = copyJsonObject(asset["extra"] ?? {});
+  if (copied === undefined) throw of("extra", "a JSON object", "asset.extra");
+  // The option says when the money moves.
+  const { paymentFlow: _, ...extra } = copied;
+  return { ok, amount, payTo, asset: { ...(asset as unknown as OfferAsset), extra } };
 }
 
 /** Waits for the seller's code, with a limit. What comes later is dropped. */

@@ -23,7 +23,7 @@ import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
 import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
-import { type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
+import { type NameSale, type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
 import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
 import { createRouteExtensions } from "./route-extensions.js";
 
@@ -127,6 +127,7 @@ export interface PricingDeps {
   readonly facilitators: Supporters;
   readonly findings: Pick<Findings, "add" | "tell">;
   readonly quotes: Quotes;
+  readonly nameSale: NameSale;
   /** The hooks of a route: the seller's, and those of its extensions. */
   readonly hooksFor: (route: string, ofExtensions: readonly ExtensionHooks[]) => Hooks;
   readonly logger: Logger;
@@ -154,7 +155,7 @@ export function createPricedRoute(
     subject,
     options,
   }: { readonly subject: ChallengeSubject & { readonly key: string }; readonly options: readonly CompiledOption[] },
-  { facilitators, findings, quotes, hooksFor, logger, timer }: PricingDeps,
+  { facilitators, findings, quotes, nameSale, hooksFor, logger, timer }: PricingDeps,
 ): PricedRoute {
   const asked = createRouteExtensions(terms.key, terms.declarations.compiled, { logger, timer });
   const offered = {
@@ -176,11 +177,13 @@ export function createPricedRoute(
     onRemovedHeaderRead: () => findings.add(paymentHeaderReadFinding(terms.key)),
   });
   if (dynamic.length === 0) return fixed;
+  const sale = nameSale(terms.key, dynamic, { isTool: !terms.isHttp });
   return Object.freeze({
     ...fixed,
     isPending: () => fixed.isPending() || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
     async priceFor(occasion: PricingOccasion) {
-      const priced = await priceRequest(options, occasion, { quotes, facilitators, timer });
+      const named = { ...occasion, binding: [sale, ...occasion.binding] };
+      const priced = await priceRequest(options, named, { quotes, facilitators, timer });
       if ("unpriced" in priced) return priced;
       const { offers, lapsed } = priced;
       if (offers === "free") return { ...fixed, isFree: true };

@@ -6,7 +6,12 @@
 
 import type { PricedRequest } from "../events/hooks.js";
 import type { PaymentPayload } from "../protocol/documents.js";
-import { type DecodedPayment, decodePayment, decodePaymentSignature } from "../protocol/headers.js";
+import {
+  type DecodedPayment,
+  decodePayment,
+  decodePaymentSignature,
+  PAYMENT_RETRY_TOKEN,
+} from "../protocol/headers.js";
 import { fullPathOf, type GateRequest } from "./request.js";
 
 /** A request that a route matched. */
@@ -63,6 +68,7 @@ export class SellersRequest implements PricedRequest {
   get header(): PricedRequest["header"] {
     const { request } = this.#seen;
     return (name) => {
+      if (String(name).toLowerCase() === TOKEN) return undefined;
       // `constructor` and the like: every object has these names.
       const value: unknown = request.header?.(name);
       return typeof value === "string" ? value : undefined;
@@ -70,7 +76,7 @@ export class SellersRequest implements PricedRequest {
   }
 
   get headers(): Readonly<Record<string, string>> {
-    this.#headers ??= this.#seen.request.headers ?? {};
+    this.#headers ??= withoutToken(this.#seen.request.headers ?? {});
     return this.#headers;
   }
 
@@ -93,6 +99,15 @@ export class SellersRequest implements PricedRequest {
   toJSON(): Omit<PricedRequest, "header" | "native"> {
     return writeRequest(this);
   }
+}
+
+/** By it a client gets the response to its payment, so it is for nobody else: no hook, and no log. */
+const TOKEN = PAYMENT_RETRY_TOKEN.toLowerCase();
+
+function withoutToken(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!(TOKEN in headers)) return headers;
+  const others = Object.entries(headers).filter(([name]) => name !== TOKEN);
+  return Object.freeze(Object.assign(Object.create(null), Object.fromEntries(others)));
 }
 
 /** A request for JSON: all but the framework's own request. */

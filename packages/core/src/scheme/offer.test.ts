@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AcceptedRequirements } from "../protocol/documents.js";
-import { createOffer, MATCHED_FIELDS, matchOffer, type Offer } from "./offer.js";
+import { createOffer, MATCHED_FIELDS, matchOffer, type Offer, type SettleTime } from "./offer.js";
 import type { Scheme } from "./scheme.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
@@ -14,6 +14,11 @@ function offer({
   payTo = PAY_TO,
   amount = 10_000n,
   extra = {},
+  settle = "after",
+}: Partial<Record<"scheme" | "network" | "asset" | "payTo", string>> & {
+  amount?: bigint;
+  extra?: Readonly<Record<string, unknown>>;
+  settle?: SettleTime;
 } = {}): Offer {
   const unused = () => {
     throw new TypeError("not needed to match");
@@ -28,7 +33,7 @@ function offer({
   return createOffer(
     implementation,
     { asset: { id: asset, symbol: "USDC", decimals: 6, extra: { name: "USDC" } }, amount, payTo },
-    { network, maxTimeoutSeconds: 60, extra },
+    { network, maxTimeoutSeconds: 60, extra, settle },
   );
 }
 
@@ -53,7 +58,6 @@ describe("matchOffer", () => {
     [{ name: "USDC", assetTransferMethod: "permit2", quote: "new", feePayer: "f" }, 1, "with what others add"],
     [{ name: "USDC", paymentFlow: "upfront" }, 2, "the third's"],
     [{ name: "USDC" }, 0, "the first's"],
-    [{ paymentFlow: "upfront", assetTransferMethod: "permit2" }, 0, "of several"],
     [{}, 0, "an empty one"],
     [null, 0, "null"],
     [undefined, 0, "none"],
@@ -65,6 +69,36 @@ describe("matchOffer", () => {
     ];
     const accepted = { ...ACCEPTED, ...(extra === undefined ? {} : { extra }) } as AcceptedRequirements;
     expect(matchOffer(offers, accepted)).toEqual({ kind: "matched", offer: offers[at] });
+  });
+
+  test.each<[extra: unknown, chosen: "after" | "before" | "extra"]>([
+    [{ name: "USDC", paymentFlow: "upfront" }, "before"],
+    [{ paymentFlow: "upfront" }, "before"],
+    [{ name: "USDC" }, "after"],
+    [{ name: "Another" }, "after"],
+    [undefined, "after"],
+    [null, "after"],
+    ["upfront", "after"],
+    [{ paymentFlow: "later" }, "extra"],
+    [{ paymentFlow: ["upfront"] }, "extra"],
+    [{ paymentFlow: null }, "extra"],
+    [{ name: "USDC", paymentFlow: "UPFRONT" }, "extra"],
+  ])("with extra %j of two times to settle, %s counts, in either order", (extra, chosen) => {
+    const before = offer({ extra: { paymentFlow: "upfront" }, settle: "before" });
+    const accepted = { ...ACCEPTED, ...(extra === undefined ? {} : { extra }) } as AcceptedRequirements;
+    for (const offers of [
+      [before, offer()],
+      [offer(), before],
+    ]) {
+      const match = matchOffer(offers, accepted);
+      expect(match.kind === "matched" ? match.offer.settle : match.field).toBe(chosen);
+    }
+  });
+
+  test("refuses an extra that mixes two offers", () => {
+    const offers = [offer({ extra: { assetTransferMethod: "permit2" } }), offer({ extra: { paymentFlow: "upfront" } })];
+    const extra = { paymentFlow: "upfront", assetTransferMethod: "permit2" };
+    expect(matchOffer(offers, { ...ACCEPTED, extra })).toEqual({ kind: "mismatched", field: "extra" });
   });
 
   test.each<[change: object, field: string, why: string]>([

@@ -66,8 +66,8 @@ export function describePrice({ asset, amount }: Offer): string {
 /** The fields that identify an offer. The first difference is reported. */
 export const MATCHED_FIELDS = ["scheme", "network", "asset", "payTo", "amount"] as const;
 
-/** A field that identifies an offer. */
-export type MatchedField = (typeof MATCHED_FIELDS)[number];
+/** A field that identifies an offer. `extra`: the other ones leave several. */
+export type MatchedField = (typeof MATCHED_FIELDS)[number] | "extra";
 
 /** The accepted offer, or the field that differs from the nearest offer. */
 export type Match =
@@ -76,7 +76,7 @@ export type Match =
 
 /**
  * Finds the offer that a client accepted. Offers may agree in the five fields, and differ in how or when the money moves: then the
- * client's `extra` decides, and without it the first offer counts.
+ * client's `extra` decides.
  */
 export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequirements): Match {
   let furthest = 0;
@@ -89,21 +89,31 @@ export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequireme
     else isAmbiguous = true;
   }
   if (matched === undefined) return { kind: "mismatched", field: MATCHED_FIELDS[furthest] ?? "scheme" };
-  return { kind: "matched", offer: isAmbiguous ? chooseByExtra(matched, offers, accepted) : matched };
+  if (!isAmbiguous) return { kind: "matched", offer: matched };
+  const chosen = chooseByExtra(offers, accepted);
+  return chosen === undefined ? { kind: "mismatched", field: "extra" } : { kind: "matched", offer: chosen };
 }
 
-/** Of the offers with the fields of the first, the one whose `extra` the client sent back. A quote is new with each request. */
-function chooseByExtra(first: Offer, all: readonly Offer[], accepted: AcceptedRequirements): Offer {
+/**
+ * Of the offers with the same five fields, the one whose `extra` the client sent back, as far as they differ in it. If the client sent
+ * nothing of that, the offer that charges the least counts: one that settles after the handler, which may yet charge nothing. A quote is
+ * new with each request.
+ */
+function chooseByExtra(all: readonly Offer[], accepted: AcceptedRequirements): Offer | undefined {
   const offers = all.filter((offer) => MATCHED_FIELDS.every((field) => agrees(field, offer, accepted)));
   const seen = isJsonObject(accepted.extra) ? accepted.extra : {};
   const names = new Set(offers.flatMap(({ requirements }) => Object.keys(requirements.extra)));
   names.delete("quote");
-  const isSeen = (ours: Offer["requirements"]["extra"]) =>
-    [...names].every((name) => JSON.stringify(ours[name]) === JSON.stringify(seen[name]));
-  return offers.find(({ requirements }) => isSeen(requirements.extra)) ?? first;
+  const textsOf = (name: string) => offers.map(({ requirements }) => JSON.stringify(requirements.extra[name]));
+  const deciding = [...names].filter((name) => new Set(textsOf(name)).size > 1);
+  const isSeen = ({ requirements: { extra } }: Offer) =>
+    deciding.every((name) => JSON.stringify(extra[name]) === JSON.stringify(seen[name]));
+  const isSilent = deciding.every((name) => !Object.hasOwn(seen, name));
+  const least = offers.find(({ settle }) => settle === "after") ?? offers[0];
+  return offers.find(isSeen) ?? (isSilent ? least : undefined);
 }
 
-function agrees(field: MatchedField, offer: Offer, accepted: AcceptedRequirements): boolean {
+function agrees(field: (typeof MATCHED_FIELDS)[number], offer: Offer, accepted: AcceptedRequirements): boolean {
   const ours = offer.requirements;
   switch (field) {
     case "scheme":

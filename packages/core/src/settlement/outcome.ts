@@ -25,6 +25,8 @@ import { type ConfirmationsDeps, isConfirmed } from "./confirmations.js";
 export interface PendingPayment {
   readonly claim: ClaimRequest;
   readonly payer: string;
+  /** Whose runs without a charge its runs are. Default: the payer's. */
+  readonly countedAs?: string | undefined;
   readonly scheme: Scheme;
   readonly routeKey: string;
   /** Under which name its route is listed in a catalog. Default: the route's key. */
@@ -76,8 +78,8 @@ export function contextOf(pending: PendingPayment): PaymentContext {
 /** The payment without its request, which must not stay in memory. */
 export function withoutRequest(pending: PendingPayment): PendingPayment {
   // By name: the payment of a request has more, and some of that leads to the request.
-  const { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks } = pending;
-  return { claim, payer, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks };
+  const { claim, payer, countedAs, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks } = pending;
+  return { claim, payer, countedAs, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks };
 }
 
 /** How a settlement ended, as far as it is certain. */

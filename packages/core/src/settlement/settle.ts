@@ -77,7 +77,7 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly facilitator: Pick<FacilitatorPool, "settle" | "facilitatorOf">;
   readonly inFlight: SettlingInFlight;
   /** Counts runs that are not paid for. */
-  readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer">): void };
+  readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer" | "countedAs">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly hooks: Pick<Hooks, "tell" | "hearsOfSettled" | "settled">;

@@ -4,7 +4,9 @@
  * @see x402 v2 extension `offer-receipt`, §3 to §5
  * @module
  */
+
 import type { JsonObject } from "@farebox/core";
+import { createIssues, type Issues } from "@farebox/core/issues";
 
 /** How offers and receipts are signed. */
 export type SignatureFormat = "jws" | "eip712";
@@ -105,8 +107,17 @@ export type SignTypedDataFn = (data: any) => Promise<string>;
 const VERSION = 1;
 const DEFAULT_VALIDITY_SECONDS = 300;
 
-/** Creates an issuer that signs as JWS. Clients find the key by its `kid`, e.g. `did:web:api.example.com#key-1`. */
+/**
+ * Creates an issuer that signs as JWS. Clients find the key by its `kid`, e.g. `did:web:api.example.com#key-1`.
+ *
+ * @throws ConfigError with every issue at once.
+ */
 export function createJWSOfferReceiptIssuer(kid: string, jwsSigner: JWSSigner): OfferReceiptIssuer {
+  const { algorithm, sign }: Partial<JWSSigner> = Object(jwsSigner);
+  checkIssuer(kid, (issues) => {
+    if (typeof algorithm !== "string") issues.add("jwsSigner.algorithm", 'a name such as "EdDSA"', algorithm);
+    if (typeof sign !== "function") issues.add("jwsSigner.sign", "a function", sign);
+  });
   return {
     kid,
     format: "jws",
@@ -122,21 +133,42 @@ export function createJWSOfferReceiptIssuer(kid: string, jwsSigner: JWSSigner): 
   };
 }
 
-/** Creates an issuer that signs EIP-712 typed data. Clients recover the address of the key, often that of `payTo`. */
+/**
+ * Creates an issuer that signs EIP-712 typed data. Clients recover the address of the key, often that of `payTo`.
+ *
+ * @throws ConfigError with every issue at once.
+ */
 export function createEIP712OfferReceiptIssuer(kid: string, signTypedData: SignTypedDataFn): OfferReceiptIssuer {
+  checkIssuer(kid, (issues) => {
+    if (typeof signTypedData !== "function") issues.add("signTypedData", "a function", signTypedData);
+  });
   return {
     kid,
     format: "eip712",
     async issueOffer(resourceUrl, input) {
       const payload = offerPayload(resourceUrl, input);
-      const signature = await signTypedData(typedOffer(payload));
+      const signature = asHex(await signTypedData(typedOffer(payload)));
       return { format: "eip712", acceptIndex: input.acceptIndex, payload, signature };
     },
     async issueReceipt(resourceUrl, payer, network, transaction = "") {
       const payload = { ...receiptPayload(resourceUrl, payer, network), transaction };
-      return { format: "eip712", payload, signature: await signTypedData(typedReceipt(payload)) };
+      return { format: "eip712", payload, signature: asHex(await signTypedData(typedReceipt(payload))) };
     },
   };
+}
+
+function checkIssuer(kid: unknown, checkSigner: (issues: Issues) => void): void {
+  const issues = createIssues();
+  if (typeof kid !== "string" || kid === "")
+    issues.add("kid", "the id of a key, such as did:web:api.example.com#key-1", kid);
+  checkSigner(issues);
+  issues.throwIfAny();
+}
+
+/** A signature longer than this is not one, and would fill the header that it is in. */
+function asHex(signature: unknown): string {
+  if (typeof signature === "string" && /^0x[0-9a-f]{2,2048}$/i.test(signature)) return signature;
+  throw new TypeError("the signer returned no signature in hex");
 }
 
 function offerPayload(resourceUrl: string, input: OfferInput): OfferPayload {
@@ -156,7 +188,11 @@ function nowSeconds(): number {
 async function signJws(payload: object, issuerKid: string, signer: JWSSigner): Promise<string> {
   const { algorithm, kid = issuerKid } = signer;
   const input = `${encode(JSON.stringify({ alg: algorithm, kid }))}.${encode(canonicalJson(payload))}`;
-  return `${input}.${await signer.sign(Buffer.from(input, "utf8"))}`;
+  const signature: unknown = await signer.sign(Buffer.from(input, "utf8"));
+  if (typeof signature !== "string" || !/^[\w-]{1,1024}$/.test(signature)) {
+    throw new TypeError("the signer returned no signature in base64url");
+  }
+  return `${input}.${signature}`;
 }
 
 function encode(text: string): string {

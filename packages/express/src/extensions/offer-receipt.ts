@@ -64,13 +64,10 @@ export interface OfferReceiptOptions {
 export function declareOfferReceiptExtension(
   declaration: OfferReceiptDeclaration = {},
 ): Record<string, OfferReceiptDeclaration> {
-  const { includeTxHash, offerValiditySeconds } = declaration;
-  return {
-    [OFFER_RECEIPT]: {
-      ...(includeTxHash === undefined ? {} : { includeTxHash }),
-      ...(offerValiditySeconds === undefined ? {} : { offerValiditySeconds }),
-    },
-  };
+  // What is wrong with it is told when the route is compiled.
+  const isObject = typeof declaration === "object" && declaration !== null;
+  const given = isObject ? Object.entries(declaration).filter(([, value]) => value !== undefined) : [];
+  return { [OFFER_RECEIPT]: isObject ? Object.fromEntries(given) : declaration };
 }
 
 /**
@@ -125,7 +122,7 @@ function compile(
       const url = paidUrl === undefined ? undefined : toSignedUrl(paidUrl);
       if (url === undefined) return undefined;
       const told = includeTxHash && transaction !== "" ? transaction : undefined;
-      const receipt = await issuer.issueReceipt(url, payer ?? signer, network, told);
+      const receipt = checked(await issuer.issueReceipt(url, payer ?? signer, network, told));
       return { info: { receipt }, schema: receiptSchema(issuer.format) };
     },
   };
@@ -221,7 +218,7 @@ class SignedOffers {
   async #run(issue: () => Promise<SignedOffer>): Promise<SignedOffer> {
     this.#running++;
     try {
-      return await inTime(issue());
+      return checked(await inTime(issue()));
     } finally {
       this.#running--;
     }
@@ -237,6 +234,13 @@ class SignedOffers {
       if (this.#kept.get(key) === kept) this.#kept.delete(key);
     });
   }
+}
+
+/** An issuer of the seller's may return anything. What is too long for a header would keep clients from paying. */
+function checked<T extends { readonly signature: string }>(signed: T): T {
+  const signature: unknown = signed?.signature;
+  if (typeof signature === "string" && /^[\x21-\x7e]{1,4096}$/.test(signature)) return signed;
+  throw new TypeError("the issuer returned no signature, or one of more than 4096 characters");
 }
 
 async function inTime<T>(signing: Promise<T>): Promise<T> {

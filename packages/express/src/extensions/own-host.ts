@@ -32,13 +32,13 @@ export function hostOfKey(kid: unknown): readonly string[] {
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
- * The URL of a resource under the seller's origin; `undefined`: its host may be anybody's.
+ * The URL of a resource under the seller's origin; `undefined`: its host may be anybody's, or its path leads elsewhere.
  *
  * @param hosts - The seller's; one without a port stands for all its ports. This very machine is always one.
  * @param origin - Replaces that of the URL.
  */
 export function ownUrl(url: string, hosts: readonly string[], origin: string | undefined): string | undefined {
-  if (!URL.canParse(url)) return undefined;
+  if (plainPathOf(url) === undefined) return undefined;
   const { host, hostname, pathname, search } = new URL(url);
   if (origin !== undefined) {
     // A path may begin with two slashes, so it is not resolved.
@@ -48,6 +48,26 @@ export function ownUrl(url: string, hosts: readonly string[], origin: string | u
     return rebased.href;
   }
   return hosts.includes(host) || hosts.includes(hostname) || LOOPBACK.test(hostname) ? url : undefined;
+}
+
+/**
+ * Whether a request for the host of a URL came from this very machine, if that host is this machine. A client far away can name it, too,
+ * also through a proxy that stands here.
+ *
+ * @param native - The framework's request.
+ */
+export function isFromHere(url: string, native: unknown): boolean {
+  if (!LOOPBACK.test(new URL(url).hostname)) return true;
+  const { socket, headers } = Object(native);
+  const { remoteAddress, localAddress } = Object(socket);
+  const isProxied = ["forwarded", "x-forwarded-for", "x-real-ip", "via"].some((name) =>
+    Object.hasOwn(Object(headers), name),
+  );
+  return !isProxied && isLoopback(remoteAddress) && isLoopback(localAddress);
+}
+
+function isLoopback(address: unknown): boolean {
+  return typeof address === "string" && /^(?:::1|(?:::ffff:)?127(?:\.\d+){3})$/.test(address);
 }
 
 /** The URL of the resource in a payment that the facilitator got: the seller's. */
@@ -62,8 +82,9 @@ export function urlOf(resource: unknown): string | undefined {
  */
 export function plainPathOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
-  const { origin, pathname } = new URL(url);
-  return url.startsWith(origin + pathname) ? pathname : undefined;
+  const { pathname } = new URL(url);
+  const [, written = ""] = /^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]*([^?#]*)/i.exec(url) ?? [];
+  return (written || "/") === pathname ? pathname : undefined;
 }
 
 /** The finding of an extension that needs a host of the seller's, and has none. */

@@ -5,13 +5,14 @@
  * @module
  */
 import { createIssues } from "@farebox/core/issues";
-import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
+import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin } from "./own-host.js";
 import {
   admit,
   type CreateSIWxOptions,
   challengeFor,
   checkStorage,
+  type PaidForRequest,
+  resourceOf,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
 } from "./sign-in-with-x.js";
@@ -33,12 +34,25 @@ export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "o
 /** The parts of a context that the request hook reads. */
 interface RequestContext {
   readonly path: string;
-  readonly adapter: { getHeader(name: string): string | undefined; getUrl?(): string };
+  readonly adapter: Adapter;
+}
+
+interface Adapter {
+  getHeader(name: string): string | undefined;
+  getUrl?(): string;
+  getMethod?(): string;
+  getBody?(): unknown;
+  /** The framework's request. */
+  readonly req?: unknown;
 }
 
 /** The parts of a context that the settle hook reads. */
 interface SettleContext {
-  readonly result: { readonly success: boolean; readonly payer?: string | undefined };
+  readonly result: {
+    readonly success: boolean;
+    readonly payer?: string | undefined;
+    readonly amount?: string | undefined;
+  };
   readonly paymentPayload: { readonly resource?: { readonly url: string } | undefined };
   readonly transportContext?: unknown;
 }
@@ -66,8 +80,10 @@ export function createSIWxRequestHook(
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
     const own = ownUrl(adapter.getUrl?.() ?? origin ?? "", [], origin);
-    if (own === undefined) return undefined;
-    const isGranted = await admit(header, { origin: new URL(own), resource: path }, { ...options, isAuthOnly });
+    if (own === undefined || (origin === undefined && !isFromHere(own, adapter.req))) return undefined;
+    const resource = isAuthOnly ? path : resourceOf(paidFor(path, adapter));
+    if (resource === undefined) return undefined;
+    const isGranted = await admit(header, { origin: new URL(own), resource }, { ...options, isAuthOnly });
     return isGranted ? { grantAccess: true } : undefined;
   };
 }
@@ -81,19 +97,40 @@ export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (con
   checkStorage(options?.storage, issues);
   issues.throwIfAny();
   const { storage, onEvent } = options;
-  return async ({ result: { success, payer }, paymentPayload, transportContext }) => {
-    const resource = pathOf(transportContext) ?? plainPathOf(paymentPayload.resource?.url ?? "");
-    if (!success || payer === undefined || resource === undefined) return;
+  return async ({ result: { success, payer, amount }, paymentPayload, transportContext }) => {
+    const request = requestOf(transportContext);
+    const path = request === undefined ? plainPathOf(paymentPayload.resource?.url ?? "") : undefined;
+    const resource = request === undefined ? path : resourceOf(request);
+    // Nothing was paid, if it is an amount of zero.
+    if (!success || payer === undefined || resource === undefined || amount === "0") return;
     await storage.recordPayment(resource, payer);
     onEvent?.({ type: "payment_recorded", resource, address: payer });
   };
 }
 
-/** The path that was requested. The client writes the resource of its payment, and might write another. */
-function pathOf(transportContext: unknown): string | undefined {
-  const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
-  const path = isJsonObject(request) ? request["path"] : undefined;
-  return typeof path === "string" ? path : undefined;
+/** The request that was paid for. The client writes the resource of its payment, and might write another. */
+function requestOf(transportContext: unknown): PaidForRequest | undefined {
+  const request = isObject(transportContext) ? transportContext["request"] : undefined;
+  const { path, adapter } = isObject(request) ? request : {};
+  if (typeof path !== "string") return undefined;
+  return paidFor(path, isObject(adapter) ? (adapter as unknown as Adapter) : undefined);
+}
+
+/** An object of any class. */
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Reads what the adapter of a framework can tell. */
+function paidFor(path: string, adapter: Partial<Adapter> = {}): PaidForRequest {
+  const url = adapter.getUrl?.() ?? "";
+  return {
+    path,
+    method: adapter.getMethod?.() ?? "GET",
+    search: URL.canParse(url) ? new URL(url).search : "",
+    body: adapter.getBody?.(),
+    header: (name) => adapter.getHeader?.(name),
+  };
 }
 
 /** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */

@@ -16,7 +16,7 @@ import type {
 } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
+import { HOST_UNKNOWN, isFromHere, ownUrl, plainPathOf, readOrigin, urlOf } from "./own-host.js";
 import {
   readSIWxHeader,
   type SIWxVerifyOptions,
@@ -57,12 +57,16 @@ export interface DeclareSIWxOptions {
 
 /** Who has paid for which resource. */
 export interface SIWxStorage {
-  /** @param resource - Path of the request. */
+  /**
+   * @param resource - Path of the request with its query: `/article/7?page=2`. Before it stands the method, if that is not GET:
+   *   `DELETE /article/7`.
+   */
   hasPaid(resource: string, address: string): boolean | Promise<boolean>;
   recordPayment(resource: string, address: string): void | Promise<void>;
   /** With {@link SIWxStorage.recordNonce}: each signature counts once. */
   hasUsedNonce?(nonce: string): boolean | Promise<boolean>;
-  recordNonce?(nonce: string): void | Promise<void>;
+  /** Returns or resolves to `false` if it is recorded already: several processes may ask `hasUsedNonce` at once. */
+  recordNonce?(nonce: string): unknown;
 }
 
 /** What happened to a header or a payment. */
@@ -80,7 +84,7 @@ export interface CreateSIWxOptions {
    *
    * @example "https://api.example.com"
    * @defaultValue that of the resource URL, if the seller set it by `publicUrl`, `allowedHosts` or the route's `resource`, or if it is
-   *   this very machine; otherwise nobody can sign in
+   *   this very machine, from which the request came; otherwise nobody can sign in
    */
   readonly origin?: string | undefined;
   /** @defaultValue signatures of keys, not of contract wallets */
@@ -143,17 +147,27 @@ function compile(
   if (declared === undefined) return undefined;
   const { networks, info, expirationSeconds } = declared;
   const toOwnUrl = (url: string) => ownUrl(url, ownHosts, origin);
+  // The seller may have named this machine.
+  const isNamed = ownHosts.length > 0;
   const hooks = {
-    async onRequest({ url, path: resource, header }: PricedRequest) {
+    async onRequest(request: PricedRequest) {
+      const { url, header } = request;
       const signedIn = header(SIGN_IN_WITH_X);
       const own = signedIn === undefined ? undefined : toOwnUrl(url);
       if (signedIn === undefined || own === undefined) return undefined;
+      if (origin === undefined && !isNamed && !isFromHere(own, request.native)) return undefined;
+      const resource = isAuthOnly ? request.path : resourceOf(request);
+      if (resource === undefined) return undefined;
       const isGranted = await admit(signedIn, { origin: new URL(own), resource }, { ...options, isAuthOnly });
       return isGranted ? ({ grant: true } as const) : undefined;
     },
-    async onSettled({ receipt, payer, request, payload }: SettledContext) {
+    async onSettled({ receipt, payer, request, payload, route, amount }: SettledContext) {
+      // Nothing was paid.
+      if (amount === "0") return;
       // In the background the payment is the one that the facilitator got, whose resource is the seller's.
-      const resource = request?.path ?? plainPathOf(urlOf(payload.resource) ?? "");
+      const isGet = route.startsWith("GET ");
+      const path = isGet ? plainPathOf(urlOf(payload.resource) ?? "") : undefined;
+      const resource = request === undefined ? path : resourceOf(request);
       if (resource === undefined) return;
       const address = receipt.payer ?? payer;
       await storage.recordPayment(resource, address);
@@ -173,6 +187,29 @@ function compile(
     },
     hooks,
   };
+}
+
+/** The parts of a request that tell what was paid for. */
+export interface PaidForRequest {
+  readonly method: string;
+  readonly path: string;
+  /** `"?a=1"` or `""`. */
+  readonly search: string;
+  readonly body: unknown;
+  header(name: string): string | undefined;
+}
+
+/**
+ * What a request asks for, as a storage knows it. `undefined` for one with a body: what it costs, and what it gets, is in there, and its
+ * handler may change it.
+ */
+export function resourceOf({ method, path, search, body, header }: PaidForRequest): string | undefined {
+  const hasLength = !["0", undefined].includes(header("content-length"));
+  const hasBody = hasLength || header("transfer-encoding") !== undefined;
+  // Parsers make an empty object of no body.
+  const isEmpty = body === undefined || body === null || (isJsonObject(body) && Object.keys(body).length === 0);
+  if (hasBody || !isEmpty) return undefined;
+  return method === "GET" ? path + search : `${method} ${path}${search}`;
 }
 
 interface Declared {
@@ -270,13 +307,30 @@ export async function admit(
   if (!verification.isValid) return failed(verification.invalidMessage);
   const { payer: address } = verification;
   const { nonce } = payload;
-  if ((await storage.hasUsedNonce?.(nonce)) === true) {
+  if (!(await useNonce(nonce, storage))) {
     onEvent?.({ type: "nonce_reused", resource, nonce });
     return false;
   }
-  await storage.recordNonce?.(nonce);
   onEvent?.({ type: "access_granted", resource, address });
   return true;
+}
+
+/** Nonces that a storage is being asked about, so that two requests at once are not both the first. */
+const beingUsed = new WeakMap<SIWxStorage, Set<string>>();
+
+/** Whether a nonce is used for the first time. */
+async function useNonce(nonce: string, storage: SIWxStorage): Promise<boolean> {
+  if (storage.hasUsedNonce === undefined) return true;
+  const inUse = beingUsed.get(storage) ?? new Set();
+  beingUsed.set(storage, inUse);
+  if (inUse.has(nonce)) return false;
+  inUse.add(nonce);
+  try {
+    if ((await storage.hasUsedNonce(nonce)) === true) return false;
+    return (await storage.recordNonce?.(nonce)) !== false;
+  } finally {
+    inUse.delete(nonce);
+  }
 }
 
 /** Wallets and resources that a storage in memory remembers. */

@@ -1,0 +1,89 @@
+/**
+ * An amount that cannot be charged, in a handler that swallows the error: the whole is never charged in its place.
+ */
+import type { Payment, SettleTime } from "@farebox/core";
+import { createPayments, setSettlementOverrides } from "@farebox/express";
+import { setSettlementOverrides as setByCompat } from "@farebox/express/compat";
+import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
+import express, { type Response } from "express";
+import { expect, onTestFinished, test } from "vitest";
+import { PAY_TO } from "./shop.js";
+
+const NETWORK = "eip155:84532";
+
+interface Plan {
+  readonly scheme?: string;
+  readonly settle?: SettleTime;
+  /** What the handler does to its payment. Errors are swallowed, as in handlers that call it not fatal. */
+  readonly steps: readonly ((payment: Payment, res: Response) => void)[];
+}
+
+/** Pays once at a handler that swallows errors. */
+async function buy({ scheme = "exact", settle = "after", steps }: Plan) {
+  const facilitator = createTestFacilitator();
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
+  const lines: string[] = [];
+  const error = (event: string, fields: object) => void lines.push(`${event} ${JSON.stringify(fields)}`);
+  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error } });
+  const thrown: unknown[] = [];
+  const app = express();
+  const accepts = { scheme, settle, price: "$0.01", network: NETWORK, payTo: PAY_TO };
+  app.get("/report", payments.charge({ accepts }), (req, res) => {
+    for (const step of steps) {
+      try {
+        if (req.payment !== undefined) step(req.payment, res);
+      } catch (error) {
+        thrown.push(Reflect.get(Object(error), "code"));
+      }
+    }
+    res.json({ failed: true });
+  });
+  const server = app.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  const { status, receipt } = await pay(`http://127.0.0.1:${port}/report`, { payer });
+  const moved = facilitator.ledger.transfers.map(({ amount }) => amount);
+  return { status, receipt, moved, thrown, lines };
+}
+
+const override = (amount: unknown) => (_: Payment, res: Response) =>
+  setSettlementOverrides(res, { amount: amount as string });
+const settle = (amount: string) => (payment: Payment) => payment.settle(amount);
+const charge = (amount: string) => (payment: Payment) => payment.charge(amount);
+const AMOUNT = "ERR_FAREBOX_AMOUNT";
+const STATE = "ERR_FAREBOX_STATE";
+
+test.each<[scheme: string, what: string, thrown: string, step: Plan["steps"][number]]>([
+  ["exact", 'amount: "0"', STATE, override("0")],
+  ["exact", 'amount: "0" by compat', STATE, (_, res) => setByCompat(res, { amount: "0" })],
+  ["exact", "a charge", STATE, charge("1")],
+  ["upto", "more than the maximum", AMOUNT, override("10001")],
+  ["upto", "no amount", AMOUNT, override("abc")],
+  ["upto", "a number", AMOUNT, override(500)],
+  ["upto", "nothing", AMOUNT, override(undefined)],
+  ["upto", "no overrides at all", AMOUNT, (_, res) => setSettlementOverrides(res, undefined as never)],
+  ["upto", "a negative charge", AMOUNT, charge("-5")],
+  ["upto", "a first charge above the maximum", AMOUNT, charge("10001")],
+])("%s: a handler that swallows the error for %s charges nothing and gets 500", async (scheme, _, code, step) => {
+  const { status, moved, thrown, lines } = await buy({ scheme, steps: [step] });
+  expect([status, moved, thrown]).toEqual([500, [], [code]]);
+  expect(lines).toEqual([expect.stringMatching(/^amount_refused .*"route":".*"remedy":"/)]);
+});
+
+test.each<[what: string, scheme: string, steps: Plan["steps"], charged: bigint[]]>([
+  ["a good amount after a refused one", "upto", [settle("abc"), settle("$0.002")], [2_000n]],
+  ["zero after a refused one", "upto", [settle("10001"), settle("0")], []],
+  ["the whole after a refused one", "exact", [settle("0"), settle("10000")], [10_000n]],
+  ["what was charged before the maximum was used up", "upto", [charge("9999"), charge("2")], [9_999n]],
+])("a handler charges %s", async (_what, scheme, steps, charged) => {
+  const { status, moved, thrown } = await buy({ scheme, steps });
+  expect([status, moved, thrown.length]).toEqual([200, charged, 1]);
+});
+
+test("a refused amount is logged where the money has moved before, and the response goes out", async () => {
+  const { status, moved, lines } = await buy({ settle: "before", steps: [override("0"), override("0")] });
+  expect([status, moved]).toEqual([200, [10_000n]]);
+  expect(lines).toEqual([expect.stringMatching(/^amount_refused .*the money has moved/)]);
+});
