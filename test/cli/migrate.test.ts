@@ -109,6 +109,25 @@ describe("imports", () => {
     ]);
   });
 
+  test("tells modules that are named but not imported, and leaves them as they are", () => {
+    const source = [
+      'import { paymentMiddleware } from "@x402/express";',
+      'const name = "@x402/express"; await import(name);',
+      'declare module "@x402/core/server" {}',
+      'import { facilitator } from "@coinbase/x402";',
+      'const scheme = "x402";',
+    ].join("\n");
+    const { text, kept } = migrated(source);
+    expect(text).toBe(source.replace("@x402/express", "@farebox/express/compat"));
+    const why = "is named, not imported: change it by hand if it is loaded";
+    expect(kept).toEqual([
+      { line: 2, module: "@x402/express", why },
+      { line: 3, module: "@x402/core/server", why },
+      { line: 4, module: "@coinbase/x402", why: "is passed on to HTTPFacilitatorClient as it is" },
+    ]);
+    expect(run(source).out).not.toContain("npm uninstall");
+  });
+
   test("keeps an import of a name that compat has not", () => {
     const { text, kept } = migrated('import { HTTPFacilitatorClient, resolvePaymentFlow } from "@x402/core/server";');
     expect(text).toContain('"@x402/core/server"');
@@ -176,6 +195,8 @@ describe("differences", () => {
     ["new x402ResourceServer()", "facilitator-url"],
     ["paymentMiddlewareFromConfig({})", "facilitator-url"],
     ["class Own extends x402HTTPResourceServer {}", "subclasses"],
+    ["class Own extends whole.x402HTTPResourceServer {}", "subclasses"],
+    ["class Own extends a.whole.x402ResourceServer {}", "subclasses"],
     ["server.onSettleFailure(async () => ({ recovered: true, result }))", "recovered"],
     ["server.onBeforeSettle(() => ({ skip: true, result }))", "skip"],
     ["hook(() => { required.accepts.push(offer); })", "offers"],
@@ -194,6 +215,15 @@ describe("differences", () => {
     ['const { ExactEvmScheme } = require("@x402/evm/exact/server")', "commonjs"],
     ["server.onBeforeVerify(check)", "hooks-that-throw"],
     ['import { declareSIWxExtension } from "@x402/extensions"; const own = declareSIWxExtension()', "sign-in"],
+    ["await server.settlePayment(payload, requirements)", "by-hand"],
+    ["await server.verifyPayment(payload, requirements)", "by-hand"],
+    ['try { if (a) { b() } setSettlementOverrides(res, { amount: "0" }) } catch {}', "overrides"],
+    ['res.setHeader("Settlement-Overrides", text)', "overrides"],
+    ["res.setHeader(whole.SETTLEMENT_OVERRIDES_HEADER, text)", "overrides"],
+    [
+      'import { SETTLEMENT_OVERRIDES_HEADER as H, x402Version } from "@x402/express"; res.setHeader(H, text)',
+      "overrides",
+    ],
     ["server.onProtectedRequest(async () => { throw 1; })", "hooks-that-throw"],
     ["const { req } = context.adapter as unknown as Own", "adapter"],
     ["paymentMiddleware(routes, server, undefined, undefined, false)", "sync-facilitator-on-start"],
@@ -217,6 +247,8 @@ describe("differences", () => {
   test.each([
     'app.get("/x", (req, res) => read(req.headers["payment-signature"] ?? req.headers["x-payment"]))',
     "new Client({ url })",
+    'try { load() } catch {} setSettlementOverrides(res, { amount: "5" })',
+    'import { SETTLEMENT_OVERRIDES_HEADER } from "@x402/express"',
     "new Client(facilitator)",
     "new Client({ ...facilitator })",
     "new Other()",
@@ -235,7 +267,7 @@ describe("differences", () => {
 
 describe("the command", () => {
   const SOURCE =
-    'import { paymentMiddleware } from "@x402/express";\nconst routes = { "GET /x": route, "GET /y": route };\n';
+    'import { paymentMiddleware } from "@x402/express";\nconst routes = { "GET /x": route, "GET /y": route,\n"GET /z": route };\n';
 
   test("shows a diff, writes nothing and exits with 0", () => {
     const { code, out, err, text } = run(SOURCE);
@@ -243,7 +275,7 @@ describe("the command", () => {
     expect(out).toContain(
       '-import { paymentMiddleware } from "@x402/express";\n+import { paymentMiddleware } from "@farebox/express/compat";',
     );
-    expect(out).toContain("2, 2  HEAD is priced like GET");
+    expect(out).toContain("  2, 3  HEAD is priced like GET");
   });
 
   test("writes the file with --write", () => {

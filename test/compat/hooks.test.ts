@@ -5,9 +5,11 @@
  */
 import {
   ExactEvmScheme,
+  type FacilitatorClient,
   HTTPFacilitatorClient,
   paymentMiddleware,
   paymentMiddlewareFromHTTPServer,
+  type ResourceServerExtension,
   type RoutesConfig,
   type SettleResultContext,
   UptoEvmScheme,
@@ -29,9 +31,19 @@ interface Plan {
   readonly routes?: RoutesConfig;
   readonly handler?: RequestHandler;
   readonly foreign?: boolean;
+  readonly extension?: ResourceServerExtension;
+  readonly facilitatorOf?: (url: string) => FacilitatorClient;
 }
 
-async function openShop({ register, onProtected, routes = ROUTES, handler, foreign = false }: Plan) {
+async function openShop({
+  register,
+  onProtected,
+  routes = ROUTES,
+  handler,
+  foreign = false,
+  extension,
+  facilitatorOf,
+}: Plan) {
   const stage: Stage = await openStage();
   const url = { url: stage.facilitatorServer.url };
   const server = foreign
@@ -39,9 +51,10 @@ async function openShop({ register, onProtected, routes = ROUTES, handler, forei
         NETWORK,
         new ForeignScheme(),
       ) as unknown as x402ResourceServer)
-    : new x402ResourceServer(new HTTPFacilitatorClient(url))
+    : new x402ResourceServer(facilitatorOf?.(url.url) ?? new HTTPFacilitatorClient(url))
         .register(NETWORK, new ExactEvmScheme())
         .register(NETWORK, new UptoEvmScheme());
+  if (extension !== undefined) server.registerExtension(extension);
   const app = quietApp().use(express.json());
   if (onProtected === undefined) app.use(paymentMiddleware(routes, server, undefined, undefined, true, QUIET));
   else {
@@ -63,7 +76,11 @@ async function openShop({ register, onProtected, routes = ROUTES, handler, forei
     ...stage,
     runs: () => runs,
     buy: () => stage.pay(`${origin}/paid/7?a=b`, init),
-    ask: () => fetch(`${origin}/paid/7`, init),
+    ask: (headers = {}) =>
+      fetch(`${origin}/paid/7${"PAYMENT-SIGNATURE" in headers ? "?a=b" : ""}`, {
+        ...init,
+        headers: { ...init.headers, ...headers },
+      }),
   };
 }
 
@@ -282,6 +299,24 @@ test("onSettleFailure hears of a settlement that is refused, and cannot recover 
   expect(failures).toEqual([expect.stringContaining("insufficient_funds")]);
 });
 
+test("extra of a facilitator's settlement is in the receipt, and in what onAfterSettle gets", async () => {
+  const seen: unknown[] = [];
+  const extra = { stripped: true, by: ["a", "b"] };
+  const { buy } = await openShop({
+    facilitatorOf: (url) => {
+      const client = new HTTPFacilitatorClient({ url });
+      return {
+        verify: (payload, requirements) => client.verify(payload, requirements),
+        settle: async (payload, requirements) => ({ ...(await client.settle(payload, requirements)), extra }),
+        getSupported: () => client.getSupported(),
+      };
+    },
+    register: (server) => server.onAfterSettle(async ({ result }) => void seen.push(result.extra)),
+  });
+  expect(decode((await buy()).headers.get("PAYMENT-RESPONSE"))).toMatchObject({ success: true, extra });
+  expect(seen).toEqual([extra]);
+});
+
 describe("onProtectedRequest", () => {
   test("lets a request through with grantAccess", async () => {
     const { ask, runs } = await openShop({
@@ -328,3 +363,82 @@ describe("onProtectedRequest", () => {
     expect([(await buy()).status, income()]).toEqual([200, 10_000n]);
   });
 });
+
+describe("onVerifiedPaymentCanceled of a route that settles before its handler", () => {
+  const routes: RoutesConfig = {
+    "POST /paid/:id": { accepts: { ...OPTION, extra: { paymentFlow: "upfront" } }, extensions: { refund: {} } },
+  };
+
+  /** Pays a handler that fails, then sends the payment again. */
+  async function buyTwice(register: Plan["register"], handler: RequestHandler, extension?: ResourceServerExtension) {
+    let payment = "";
+    const shop = await openShop({
+      routes,
+      handler,
+      ...(extension && { extension }),
+      register: (server) => {
+        server.onBeforeVerify(async ({ paymentPayload }) => {
+          payment = Buffer.from(JSON.stringify(paymentPayload)).toString("base64");
+        });
+        register(server);
+      },
+    });
+    const { status } = await shop.buy();
+    const again = await shop.ask({ "PAYMENT-SIGNATURE": payment });
+    return { ...shop, statuses: [status, again.status] };
+  }
+
+  test.each<[string, number, RequestHandler]>([
+    ["responds with 500", 500, (_req, res) => void res.sendStatus(500)],
+    ["responds with 402", 402, (_req, res) => void res.sendStatus(402)],
+    ["throws", 500, () => throwTypeError()],
+  ])(
+    "hears of a handler that %s, so that it can refund; the payment then buys nothing more",
+    async (_what, status, handler) => {
+      const heard: unknown[] = [];
+      const { statuses, runs, income, payer } = await buyTwice(
+        (server) => server.onVerifiedPaymentCanceled(async (context) => void heard.push(context)),
+        handler,
+      );
+      expect(statuses).toEqual([status, 402]);
+      expect(heard).toMatchObject([
+        {
+          ...{ phase: "cancel", reason: "handler_failed", responseStatus: status, settledPhases: ["before-handler"] },
+          paymentPayload: { payload: { authorization: { from: payer } } },
+          requirements: { amount: "10000" },
+          transportContext: { request: { path: "/paid/7" } },
+        },
+      ]);
+      expect([runs(), income()]).toEqual([1, 10_000n]);
+    },
+  );
+
+  test("leaves the payment another run if it is not there, or if each hook throws", async () => {
+    const fails: RequestHandler = (_req, res) => void res.sendStatus(500);
+    const [none, broken] = [
+      await buyTwice(() => {}, fails),
+      await buyTwice((server) => server.onVerifiedPaymentCanceled(async () => throwTypeError()), fails),
+    ];
+    expect([none.statuses, none.runs(), broken.statuses, broken.runs()]).toEqual([[500, 500], 2, [500, 500], 2]);
+  });
+
+  test("is called for an extension, too", async () => {
+    const heard: unknown[] = [];
+    const extension: ResourceServerExtension = {
+      key: "refund",
+      hooks: {
+        onVerifiedPaymentCanceled: async (_declaration, { settledPhases }) => void heard.push(settledPhases),
+      },
+    };
+    const { runs } = await buyTwice(
+      () => {},
+      (_req, res) => void res.sendStatus(500),
+      extension,
+    );
+    expect([heard, runs()]).toEqual([[["before-handler"]], 1]);
+  });
+});
+
+function throwTypeError(): never {
+  throw new TypeError("a mistake");
+}

@@ -270,6 +270,27 @@ test('by hand with settle: "before", the money has moved when the payment is ver
   expect(settled()).toEqual([10_000n]);
 });
 
+test('by hand with settle: "before", onHandlerFailed hears of the response, and a refund ends the payment', async () => {
+  const heard: unknown[] = [];
+  const { sale, sign, settled } = open(
+    { ...ROUTE, settle: "before" },
+    {
+      hooks: {
+        onHandlerFailed: ({ amount }, { status, owesRun }) => {
+          heard.push([amount, status, owesRun]);
+          return { refunded: true };
+        },
+      },
+    },
+  );
+  const signed = await sign();
+  const paid = verifiedIn(await sale.verify(signed));
+  await paid.settle({ response: { status: 503 } });
+  expect(heard).toEqual([["10000", 503, true]]);
+  expect(errorsOf([await sale.verify(signed)])).toEqual(["payment_already_used"]);
+  expect(settled()).toEqual([10_000n]);
+});
+
 test("hooks and price functions see the request that is sold to by hand", async () => {
   const [seen, asked]: [unknown[], unknown[]] = [[], []];
   const { sale, sign } = open(

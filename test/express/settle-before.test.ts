@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { PaymentHooks } from "@farebox/express";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
 import { expectNoStrayErrors, onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
@@ -134,6 +135,76 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
       expect(response.challenge).toBeUndefined();
       expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
       expect(shop.facilitator.settled).toHaveLength(1);
+    },
+  );
+
+  test("onHandlerFailed hears of each failure after the money moved, and whether the payment is owed another run", async () => {
+    const heard: unknown[] = [];
+    const hooks: PaymentHooks = {
+      onHandlerFailed: ({ payer, amount }, { status, owesRun, receipt }) =>
+        void heard.push([payer, amount, status, owesRun, receipt.transaction]),
+    };
+    const statuses = [500, 404, 503, 500, 204];
+    const { shop, runs } = await openPrepaid(express, (_req, res) => void res.sendStatus(statuses.shift()!), {
+      options: { hooks },
+    });
+    const [first, second] = [await shop.sign(), await shop.sign()];
+    const sent = [first, first, second, second].map(
+      ({ header }) =>
+        () =>
+          shop.ask({ payment: header }),
+    );
+    const got = [];
+    for (const send of sent) got.push(await send());
+    expect(got.map(({ status }) => status)).toEqual([500, 404, 503, 500]);
+    const [one, , two] = got.map(({ receipt }) => receipt?.transaction);
+    const { address } = shop.payer;
+    expect(heard).toEqual([
+      [address, "10000", 500, true, one],
+      [address, "10000", 404, false, one],
+      [address, "10000", 503, true, two],
+      [address, "10000", 500, false, two],
+    ]);
+    expect(await shop.pay()).toMatchObject({ status: 204 });
+    expect([heard.length, runs.length]).toEqual([4, 5]);
+  });
+
+  test.each<[string, NonNullable<PaymentHooks["onHandlerFailed"]>, runs: number]>([
+    ["gives the money back", async () => ({ refunded: true }), 1],
+    ["says nothing", async () => undefined, 2],
+    ["throws", () => fail(), 2],
+    ["rejects", async () => fail(), 2],
+    ["returns something else", (() => ({ refunded: "yes" })) as never, 2],
+  ])(
+    "a payment whose onHandlerFailed %s runs its handler the right number of times",
+    async (_what, onHandlerFailed, expected) => {
+      const { shop, runs } = await openPrepaid(express, (_req, res) => void res.sendStatus(500), {
+        options: { hooks: { onHandlerFailed } },
+      });
+      const { header } = await shop.sign();
+      for (let attempt = 1; attempt <= 2; attempt++) await shop.ask({ payment: header });
+      expect(runs).toHaveLength(expected);
+      expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
+      expect(shop.facilitator.settled).toHaveLength(1);
+    },
+  );
+
+  test.each<[string, NonNullable<PaymentHooks["onHandlerFailed"]>, runs: number]>([
+    ["a refund", () => ({ refunded: true }), 1],
+    ["no refund", () => undefined, 2],
+  ])(
+    "a run that a request without the payer's token got, and that failed with %s, leaves the payer's token the right number of runs",
+    async (_what, onHandlerFailed, expected) => {
+      const { shop, runs } = await openPrepaid(express, (_req, res) => void res.sendStatus(500), {
+        options: { hooks: { onHandlerFailed } },
+      });
+      const { header } = await shop.sign();
+      shop.facilitator.failNext("unknown");
+      const pending = await shop.ask({ payment: header });
+      const token = String(pending.headers["payment-retry-token"]);
+      expect(await shop.ask({ payment: header })).toMatchObject({ status: 500 });
+      await shop.ask({ payment: header, headers: { "payment-retry-token": token } });
+      expect(runs).toHaveLength(expected);
     },
   );
 

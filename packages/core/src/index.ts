@@ -40,11 +40,13 @@ export type { Finding, FindingCode } from "./events/findings.js";
 export type {
   Denial,
   Grant,
+  HandlerFailure,
   HeldResponse,
   OwnResponse,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
+  Refunded,
   SellersBody,
   SettledContext,
   Verified,

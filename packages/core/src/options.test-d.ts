@@ -142,6 +142,8 @@ options({
     afterSettle: (facts, receipt) => void [facts.amount satisfies string, receipt.success satisfies boolean],
     onSettleUnknown: async ({ payment }) => void (payment satisfies string),
     onCancel: (_facts, reason) => void (reason satisfies CancelReason),
+    onHandlerFailed: async (_facts, { status, owesRun }) =>
+      owesRun && status === 503 ? undefined : { refunded: true },
   },
 });
 options({

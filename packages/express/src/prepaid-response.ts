@@ -43,9 +43,9 @@ export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admiss
     lockOutOverrides(res, check);
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
-    if (res.statusCode < 500) return;
-    setHeaders(res, admission.failureHeaders);
-    void admission.fail();
+    if (res.statusCode < 400) return;
+    if (res.statusCode >= 500) setHeaders(res, admission.failureHeaders);
+    void admission.fail(res.statusCode);
   });
   onClosed(res, (isDelivered) => {
     if (!isDelivered) admission.leave();

@@ -99,7 +99,7 @@ export async function runSettled(
 /** The call ended in an error: the same payment sent again runs the handler once more. */
 async function fail(result: CallToolResult, admission: PrepaidAdmission): Promise<CallToolResult> {
   // Before the result goes out: the client may send the payment again at once.
-  await admission.fail();
+  await admission.fail(500);
   return withReceipt(result, [...admission.headers, ...admission.failureHeaders]);
 }
 

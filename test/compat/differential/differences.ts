@@ -184,12 +184,13 @@ export const MEANT: readonly Meant[] = [
       plan.options[0]?.upfront === true &&
       plan.hooks.onBeforeVerify === "skip" &&
       /^(abort|skip the handler)$/.test(plan.hooks.onAfterVerify),
-    // A forged payment is refused before it is settled, and a settled one is not cancelled.
+    // A forged payment is refused before it is settled.
     explains: ({ path }, { plan, reference, compat, at }) =>
       at > 0 &&
       plan?.options[0]?.upfront === true &&
       reference.status === compat.status &&
-      (path.startsWith("facts.hooks.") || (/^(receipt|body)/.test(path) && compat.status === 402)),
+      ((path.startsWith("facts.hooks.") && (plan.hooks.onBeforeVerify === "skip" || compat.status === 402)) ||
+        (/^(receipt|body)/.test(path) && compat.status === 402)),
   },
   {
     heading: "Discovery",

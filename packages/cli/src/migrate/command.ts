@@ -132,7 +132,8 @@ function tell(findings: readonly Finding[]): readonly string[] {
   const texts = [...new Set(findings.map(({ text }) => text))];
   return texts.map((text) => {
     const same = findings.filter((each) => each.text === text);
-    return `${place(same.map(({ line }) => line).join(", "))}${text} (#${same[0]?.difference})`;
+    const lines = [...new Set(same.map(({ line }) => line))];
+    return `${place(lines.join(", "))}${text} (#${same[0]?.difference})`;
   });
 }
 

@@ -33,7 +33,12 @@ export function findDifferences(file: SellersFile): readonly Finding[] {
   return found.sort((one, other) => one.line - other.line);
 }
 
-const FAIL_CLOSED: readonly string[] = ["onProtectedRequest", "onBeforeVerify", "onBeforeSettle"];
+/** Hooks whose errors deny, and what the reference does then. */
+const FAIL_CLOSED: ReadonlyMap<string, string> = new Map([
+  ["onProtectedRequest", "the reference answers 500"],
+  ["onBeforeVerify", "the reference goes on without the hook"],
+  ["onBeforeSettle", "the reference goes on without the hook"],
+]);
 
 const ABSENT_METHODS: readonly string[] = [
   "processHTTPRequest",
@@ -49,11 +54,9 @@ const ABSENT_METHODS: readonly string[] = [
 const RULES: readonly Rule[] = [
   // Hooks
   forEachHook((hook) => {
-    if (!FAIL_CLOSED.includes(hook)) return undefined;
-    return note(
-      "hooks-that-throw",
-      `an error that ${hook} throws denies the request; the reference goes on without the hook`,
-    );
+    const theirs = FAIL_CLOSED.get(hook);
+    if (theirs === undefined) return undefined;
+    return note("hooks-that-throw", `an error that ${hook} throws denies the request with 403; ${theirs}`);
   }),
   forEachProperty(/^recovered$/, (value) =>
     value === "true" ? decide("recovered", "`recovered` is refused: a payment that failed does not pay") : undefined,
@@ -174,6 +177,17 @@ const RULES: readonly Rule[] = [
   forEachSequence([".", "status", "("], notModified),
   forEachSequence([".", "sendStatus", "("], notModified),
   firstVersion,
+  forEachSequence([".", "settlePayment", "("], () =>
+    note(
+      "by-hand",
+      "settlePayment rejects if the outcome is unknown: the money may have moved, so respond with 503 and no new challenge",
+    ),
+  ),
+  forEachSequence([".", "verifyPayment", "("], () =>
+    note("by-hand", "a payment is valid once, and settles once; the reference leaves that to the facilitator"),
+  ),
+  swallowedOverrides,
+  overridesByHand,
   forEachCall("setSettlementOverrides", (file, args) => {
     const [from = 0, to = 0] = args[1] ?? [];
     const at = file.tokens.findIndex((each, index) => index >= from && index < to && isName(each, "amount"));
@@ -215,6 +229,13 @@ function mentions(file: SellersFile, name: string): readonly number[] {
     const isMember = isSign(file.tokens[at - 1], ".");
     return (isMember ? token.text === name : nameOf(file, token.text) === name) ? [at] : [];
   });
+}
+
+/** The first token of `module.name`, for the one of `name`. */
+function beginningOf(tokens: readonly Token[], at: number): number {
+  let first = at;
+  while (isSign(tokens[first - 1], ".")) first -= 2;
+  return first;
 }
 
 /** Where the arguments of a call begin and end, in tokens. */
@@ -266,9 +287,7 @@ function forEachCall(name: string, check: Check): Rule {
 function forEachNew(name: string, check: Check): Rule {
   return (file) =>
     mentions(file, name).flatMap((at) => {
-      let before = at - 1;
-      while (isSign(file.tokens[before], ".")) before -= 2;
-      if (!isName(file.tokens[before], "new")) return [];
+      if (!isName(file.tokens[beginningOf(file.tokens, at) - 1], "new")) return [];
       const finding = check(file, isSign(file.tokens[at + 1], "(") ? argumentsAt(file.tokens, at + 1) : []);
       return finding === undefined ? [] : [{ line: file.lineOf(file.tokens[at]), ...finding }];
     });
@@ -277,7 +296,7 @@ function forEachNew(name: string, check: Check): Rule {
 function forEachExtends(name: string): Rule {
   return (file) =>
     mentions(file, name).flatMap((at) =>
-      isName(file.tokens[at - 1], "extends")
+      isName(file.tokens[beginningOf(file.tokens, at) - 1], "extends")
         ? [
             {
               line: file.lineOf(file.tokens[at]),
@@ -338,6 +357,50 @@ function required(file: SellersFile): readonly Finding[] {
   if (at === -1) return [];
   const text = "Farebox is ES modules: `require` of them needs Node 20.19, 22.12 or newer";
   return [{ line: file.lineOf(file.tokens[at]), ...note("commonjs", text) }];
+}
+
+/** `try { setSettlementOverrides(…) } catch`: the error that says that nothing is charged is not seen. */
+function swallowedOverrides(file: SellersFile): readonly Finding[] {
+  const calls = mentions(file, "setSettlementOverrides").filter((at) => isSign(file.tokens[at + 1], "("));
+  if (calls.length === 0) return [];
+  const tries = file.tokens.flatMap((token, at) => {
+    if (!isName(token, "try") || !isSign(file.tokens[at + 1], "{")) return [];
+    return [[at, file.tokens.indexOf(endOfBlock(file.tokens, at + 1))] as const];
+  });
+  const text = "an amount that is refused throws, and nothing is charged, even if `catch` goes on: the response is 500";
+  return calls
+    .filter((at) => tries.some(([from, to]) => from < at && at < to))
+    .map((at) => ({ line: file.lineOf(file.tokens[at]), ...note("overrides", text) }));
+}
+
+/** The brace that closes a block. */
+function endOfBlock(tokens: readonly Token[], open: number): Token {
+  let depth = 0;
+  for (let at = open; at < tokens.length; at++) {
+    const token = tokens[at] as Token;
+    if (isSign(token, "{")) depth++;
+    else if (isSign(token, "}") && --depth === 0) return token;
+  }
+  return tokens.at(-1) as Token;
+}
+
+/** `res.setHeader(SETTLEMENT_OVERRIDES_HEADER, …)`, also by the header's name. */
+function overridesByHand(file: SellersFile): readonly Finding[] {
+  const byName = mentions(file, "SETTLEMENT_OVERRIDES_HEADER").filter((at) => !isPartOfImport(file, at));
+  const byText = file.tokens.flatMap((token, at) =>
+    hasMiddleware(file) && textOf(token)?.toLowerCase() === "settlement-overrides" ? [at] : [],
+  );
+  const text =
+    "call setSettlementOverrides: an amount in a header that cannot be charged is a 500, and nothing is charged";
+  return [...byName, ...byText].map((at) => ({ line: file.lineOf(file.tokens[at]), ...note("overrides", text) }));
+}
+
+/** Whether a name stands where it is imported. */
+function isPartOfImport({ tokens }: SellersFile, at: number): boolean {
+  let from = at;
+  while (isSign(tokens[from - 1], ",") || tokens[from - 1]?.kind === "name") from--;
+  if (!isSign(tokens[from - 1], "{")) return false;
+  return /^(import|export|const|let|var|type)$/.test(tokens[from - 2]?.text ?? "");
 }
 
 /** `"GET /x": …`: what is priced by it here and not with the reference. */

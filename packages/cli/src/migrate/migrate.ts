@@ -6,7 +6,7 @@
 import { type Finding, findDifferences, type SellersFile } from "./differences.js";
 import { findImports, type ImportedName, type ModuleImport } from "./imports.js";
 import { type Depth, isReference, replacementOf } from "./modules.js";
-import { readTokens, type Token } from "./tokens.js";
+import { readTokens, type Token, textOf } from "./tokens.js";
 
 /** One changed import. */
 export interface ChangedImport {
@@ -72,10 +72,25 @@ export function migrate(source: string, options: MigrateOptions = {}): Migration
     end = token.end;
     changed.push({ line, from: each.module, to });
   }
+  const named = namedModules(tokens, imports).map(({ module, start }) => ({
+    ...{ line: lineAt(start), module },
+    why: "is named, not imported: change it by hand if it is loaded",
+  }));
   const file: SellersFile = { tokens, imported: namesOf(imports), lineOf: (token) => lineAt(token?.start ?? 0) };
   const findings = imports.length === 0 ? [] : [...findDifferences(file), ...kept.flatMap(hostedScheme)];
   findings.sort((one, other) => one.line - other.line);
-  return { text: text + source.slice(end), changed, kept, findings };
+  const stays = [...kept, ...named].sort((one, other) => one.line - other.line);
+  return { text: text + source.slice(end), changed, kept: stays, findings };
+}
+
+/** Modules of the reference whose names stand elsewhere: `const name = "@x402/express"`, `declare module "@x402/express"`. */
+function namedModules(tokens: readonly Token[], imports: readonly ModuleImport[]) {
+  const imported = new Set(imports.map(({ at }) => at));
+  return tokens.flatMap((token, at) => {
+    const module = textOf(token);
+    const isNamed = module !== undefined && replacementOf(module) !== undefined && !imported.has(at);
+    return isNamed ? [{ module, start: token.start }] : [];
+  });
 }
 
 /** A scheme that Farebox has not is used as it is. */
@@ -102,6 +117,7 @@ function whyKept(module: string): string {
   if (/^@x402\/(next|hono|fastify|koa|nest)/.test(module))
     return "belongs to another framework; Farebox serves Express";
   if (/^@x402\/mcp/.test(module)) return "belongs to MCP servers: see @farebox/mcp";
+  if (/^@coinbase\/x402/.test(module)) return "is passed on to HTTPFacilitatorClient as it is";
   if (/facilitator$/.test(module)) return "belongs to facilitators: pass its object on as it is";
   if (/^(x402|x402-express)(\/|$)/.test(module)) return "is the first version of the protocol, and has no counterpart";
   return "has no counterpart; what it exports is taken as it is";

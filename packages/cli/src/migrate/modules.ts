@@ -54,7 +54,7 @@ export function replacementOf(module: string): Replacement | undefined {
 
 /** Whether a module is one of the reference's, or one of its first version. */
 export function isReference(module: string): boolean {
-  return /^(@x402\/[^/]|x402-express(\/|$)|x402(\/|$))/.test(module);
+  return /^(@x402\/[^/]|@coinbase\/x402(\/|$)|x402-express(\/|$)|x402(\/|$))/.test(module);
 }
 
 /** The modules that have a replacement. */

@@ -85,7 +85,11 @@ function isFavour(said: unknown): boolean {
 function tellAll(hooks: readonly AnyHook[]): AnyHook {
   return async (...args) => {
     const told = await Promise.allSettled(hooks.map(async (hook) => hook(...args)));
+    // Only `onHandlerFailed` may say something: one of them gives the money back.
+    const said = told.find((each) => each.status === "fulfilled" && each.value !== undefined);
+    if (said?.status === "fulfilled") return said.value;
     const failed = told.find(({ status }) => status === "rejected");
     if (failed?.status === "rejected") throw failed.reason;
+    return undefined;
   };
 }

@@ -159,6 +159,20 @@ export interface VerifyFailure {
   readonly message?: string;
 }
 
+/** What a handler's failure leaves of a payment that had settled before. */
+export interface HandlerFailure {
+  /** Of the handler's response. */
+  readonly status: number;
+  readonly receipt: SettlementResponse;
+  /** Whether the same payment, sent again, will run the handler once more: after the first response of 500 or above. */
+  readonly owesRun: boolean;
+}
+
+/** The seller gives the money back: the payment buys nothing more. */
+export interface Refunded {
+  readonly refunded: true;
+}
+
 /** Lets the handler run without payment. Nothing is charged, and a payment that came along stays unused. */
 export interface Grant {
   readonly grant: true;
@@ -195,6 +209,11 @@ export interface PaymentHooks {
   readonly onSettleUnknown?: (payment: PaymentContext) => void | Promise<void>;
   /** Told that nothing is charged, after the handler was allowed to run, if the facilitator was never asked to settle. */
   readonly onCancel?: (payment: PaymentContext, reason: CancelReason) => void | Promise<void>;
+  /**
+   * Called after a handler has responded with 400 or above to a payment that had settled before it ran. `{ refunded: true }`: you
+   * give the money back, so the payment is not owed another run. The response does not wait for it.
+   */
+  readonly onHandlerFailed?: (payment: PaymentContext, failure: HandlerFailure) => Maybe<Refunded>;
 }
 
 /** Hooks that decide about a payment. */
@@ -247,6 +266,7 @@ const NAMES = Object.keys({
   afterSettle: true,
   onSettleUnknown: true,
   onCancel: true,
+  onHandlerFailed: true,
 } satisfies Record<keyof PaymentHooks, true>);
 
 /**
@@ -366,6 +386,49 @@ export class Hooks {
           resolve();
         });
     });
+  }
+
+  /** Whether a hook hears of handlers that fail after the money has moved. */
+  get hearsOfFailures(): boolean {
+    return this.#find("onHandlerFailed") !== undefined;
+  }
+
+  /**
+   * Calls `onHandlerFailed`, and then `end`, with whether the seller gives the money back. Resolves when that is done, or the hook's
+   * time is over: then both go on by themselves. Never rejects.
+   *
+   * @param end - Must not reject.
+   */
+  handlerFailed(
+    context: PaymentContext,
+    failure: HandlerFailure,
+    end: (isRefunded: boolean) => Promise<void>,
+  ): Promise<void> {
+    const { timer, hookMs } = this.#deps;
+    return new Promise((resolve) => {
+      const stopTimer = timer(() => {
+        this.#failed("onHandlerFailed", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        resolve();
+      }, hookMs);
+      void this.#isRefunded(context, failure)
+        .then(end)
+        .finally(() => {
+          stopTimer();
+          resolve();
+        });
+    });
+  }
+
+  async #isRefunded(context: PaymentContext, failure: HandlerFailure): Promise<boolean> {
+    try {
+      const said: unknown = await this.#hooks.onHandlerFailed?.(context, failure);
+      if (said === undefined) return false;
+      if ((said as Partial<Refunded> | null)?.refunded === true) return true;
+      this.#failed("onHandlerFailed", "it returned something else than nothing or { refunded: true }");
+    } catch (error) {
+      this.#failed("onHandlerFailed", errorName(error));
+    }
+    return false;
   }
 
   #failed(hook: keyof PaymentHooks, error: string): void {

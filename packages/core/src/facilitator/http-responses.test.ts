@@ -55,6 +55,27 @@ describe("readSettlementResponse", () => {
       { success: true, transaction: "", network: NETWORK },
       "null counts as missing",
     ],
+    [
+      { success: true, extra: { note: "kept", deep: [1, { a: null }] } },
+      { success: true, transaction: "", network: NETWORK, extra: { note: "kept", deep: [1, { a: null }] } },
+      "an object in extra is kept",
+    ],
+    [
+      { success: true, extra: ["a"] },
+      { success: true, transaction: "", network: NETWORK },
+      "a list in extra is dropped",
+    ],
+    [{ success: true, extra: {} }, { success: true, transaction: "", network: NETWORK }, "an empty extra is dropped"],
+    [
+      { success: true, extra: { long: "x".repeat(2038) } },
+      { success: true, transaction: "", network: NETWORK },
+      "a large extra is dropped",
+    ],
+    [
+      { success: false, extra: { note: "lost" } },
+      { success: false, transaction: "", network: NETWORK },
+      "extra of a failure is dropped",
+    ],
     [{ success: true, amount: 5 }, { success: true, transaction: "", network: NETWORK }, "an amount must be a string"],
     [
       { success: true, transaction: "0x1", amount: "5", payer: "0x2", secret: "s" },
@@ -135,4 +156,12 @@ test("reading never throws, and its results are valid documents of the protocol"
       expect(isSettlementResponse(read ?? { success: true, transaction: "", network: NETWORK })).toBe(true);
     }),
   );
+});
+
+test("readSettlementResponse drops an extra that cannot be written", () => {
+  const toJSON = () => {
+    throw new TypeError("hostile");
+  };
+  const read = readSettlementResponse({ success: true, extra: { toJSON } }, NETWORK);
+  expect(read).toStrictEqual({ success: true, transaction: "", network: NETWORK });
 });

@@ -50,6 +50,7 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
   const payer = text(value["payer"]);
   const amount = text(value["amount"]);
+  const extra = success ? smallObject(value["extra"]) : undefined;
   const extensionResponses = outcomes(value);
   return {
     success,
@@ -59,8 +60,26 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
     ...(errorMessage !== undefined && { errorMessage }),
     ...(payer !== undefined && { payer }),
     ...(amount !== undefined && { amount }),
+    ...(extra !== undefined && { extra }),
     ...(extensionResponses !== undefined && { extensionResponses }),
   };
+}
+
+/** It goes to the client in a header. */
+const MAX_EXTRA = 2048;
+
+/** A copy of a JSON object; `undefined` if it is none, is empty, or is longer than {@link MAX_EXTRA} characters. */
+function smallObject(value: unknown): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined;
+  try {
+    // A facilitator in this process may have written anything.
+    const written = JSON.stringify(value);
+    if (written.length > MAX_EXTRA || written === "{}") return undefined;
+    const copy: unknown = JSON.parse(written);
+    return isJsonObject(copy) ? copy : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Outcomes of extensions in the body. A facilitator in this process has no headers, and some others write them here, too. */

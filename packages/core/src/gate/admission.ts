@@ -7,7 +7,7 @@
  * @module
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
-import type { WrittenBody } from "../events/hooks.js";
+import type { HandlerFailure, WrittenBody } from "../events/hooks.js";
 import { type Logger, legible } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
@@ -115,8 +115,11 @@ export interface PrepaidAdmission extends AdmittedPayment {
   readonly failureHeaders: Headers;
   /** The handler cannot run, because the client disconnected: the same payment sent again runs it. */
   cancel(): Promise<void>;
-  /** The handler responds with 500 or above: the same payment sent again runs it once more. A second failure stands. */
-  fail(): Promise<void>;
+  /**
+   * The handler responds with 400 or above: the seller's hook hears of it. With 500 or above the same payment sent again runs it
+   * once more, unless the seller gives the money back. A second failure stands.
+   */
+  fail(status: number): Promise<void>;
   /** As of {@link HeldAdmission}. */
   done(): void;
   /** The client disconnected before the response was delivered: tells the handler. */
@@ -220,6 +223,8 @@ export class Admissions {
   ): PrepaidAdmission {
     const { deliveries } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
+    let failing: Promise<void> | undefined;
+    const done = () => deliveries.done(paid.claim, { isKept: false });
     return {
       isHeld: false,
       payment,
@@ -228,13 +233,29 @@ export class Admissions {
       headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
       failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
-      fail: async () => {
-        if (!isOwed) await deliveries.owe(paid.claim);
+      fail: async (status) => {
+        failing = this.#failPrepaid(paid, { status, receipt, owesRun: status >= 500 && !isOwed });
+        await failing;
       },
-      done: () => deliveries.done(paid.claim, { isKept: false }),
+      done: () => {
+        if (failing === undefined) done();
+        // Duplicates wait until it is known whether the payment is owed another run.
+        else void failing.then(done);
+      },
       leave: () => run.disconnect(),
       checkHead: (headers) => void contradicts(headers, { paid, amount }, this.#deps),
     };
+  }
+
+  /** Never rejects. */
+  async #failPrepaid(paid: PaidRequest, failure: HandlerFailure): Promise<void> {
+    const { deliveries } = this.#deps;
+    const end = async (isRefunded: boolean) => {
+      if (isRefunded) await deliveries.refunded(paid.claim);
+      else if (failure.owesRun) await deliveries.owe(paid.claim);
+    };
+    if (!paid.hooks.hearsOfFailures) return end(false);
+    await paid.hooks.handlerFailed(contextOf(paid), Object.freeze(failure), end);
   }
 
   /**

@@ -335,7 +335,7 @@ class HandPayment implements PaymentByHand {
     const admission = this.#admission;
     if (admission.isHeld) throw new TypeError("the payment has yet to settle");
     const isFailed = status >= 500;
-    if (isFailed) await admission.fail();
+    if (status >= 400) await admission.fail(status);
     admission.done();
     const headers = isFailed ? [...admission.headers, ...admission.failureHeaders] : admission.headers;
     // The response was streamed, as with a handler: it is not kept.

@@ -17,6 +17,9 @@ import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/pay
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
 const READABLE_MS = 3_000;
 
+/** Begins the owner of a run for a request without proof. The payer's proof is still owed a response then. */
+export const UNPROVEN = "unproven-";
+
 /**
  * Writes to the store that no client waits for. A seller that stops its process waits for them: a response that was delivered,
  * but whose record does not say so, could be fetched again.
@@ -112,6 +115,12 @@ export class Deliveries {
     await this.#write(owned, { to: "owed" });
   }
 
+  /** The seller gives the money back: the payment buys nothing more, for its payer neither. */
+  async refunded(owned: Owned): Promise<void> {
+    if (!owned.owner.startsWith(UNPROVEN)) return;
+    await this.#write(owned, { to: "settled", newOwner: owned.owner.slice(UNPROVEN.length) });
+  }
+
   /** From now on, a response that was delivered is forgotten at once. */
   close(): void {
     this.#isClosed = true;
@@ -121,13 +130,13 @@ export class Deliveries {
     }
   }
 
-  #write(owned: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
+  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "newOwner">): Promise<void> {
     const written = this.#tryToWrite(owned, change);
     this.#deps.writes.add(written);
     return written;
   }
 
-  async #tryToWrite({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer">): Promise<void> {
+  async #tryToWrite({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer" | "newOwner">): Promise<void> {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =
       change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);

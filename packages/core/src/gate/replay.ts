@@ -25,6 +25,7 @@ import { factsOf } from "../settlement/outcome.js";
 import type { Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
+import { UNPROVEN } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
@@ -68,9 +69,6 @@ interface Duplicate {
   readonly paid: PaidRequest;
   readonly isPayers: boolean;
 }
-
-/** Begins the owner of a run for a request without proof. The payer's proof is still owed a response then. */
-const UNPROVEN = "unproven-";
 
 /** Decides requests whose payment has a record. */
 export class Replay {

@@ -25,6 +25,8 @@ describe("parsePrice", () => {
     ["$0.01", 6, 10_000n, "a cent of USDC"],
     ["$1", 6, 1_000_000n, "whole dollars"],
     ["$1", 0, 1n, "an asset without decimals"],
+    ["$1.0", 0, 1n, "a zero that the asset has no decimal for"],
+    ["$0.0100000", 6, 10_000n, "zeros after the last decimal of the asset"],
     ["$0.000001", 6, 1n, "one atomic unit"],
     ["$0.1", 18, 100_000_000_000_000_000n, "more digits than a float has"],
     ["$69.595", 3, 69_595n, "all the decimals of the asset"],
@@ -101,9 +103,9 @@ describe("parsePrice", () => {
 
   test.each<[price: string, decimals: number, why: string]>([
     ["$0.0000001", 6, "a tenth of an atomic unit"],
-    ["$0.0100000", 6, "one decimal too many, even a zero"],
+    ["$0.01000001", 6, "a digit after zeros"],
     ["$1.5", 0, "an asset without decimals"],
-    ["$1.0", 0, "an asset without decimals, even for a zero"],
+    ["$1.01", 0, "an asset without decimals, after a zero"],
     ["$0.123456789", 8, "would be rounded up"],
   ])("refuses %s with %i decimals rather than round it: %s", (price, decimals) => {
     expect(parseDollars(price, decimals)).toEqual({ ok: false, expected: expect.stringContaining("never rounded") });

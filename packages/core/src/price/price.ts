@@ -49,7 +49,8 @@ const MAX_UINT256 = 2n ** 256n - 1n;
 /**
  * Converts a price to atomic units, exactly: `parsePrice("$0.01", [{ symbol: "USDC", decimals: 6 }])` has the amount `10000n`.
  *
- * A price with more decimals than the asset is refused, not rounded. Zero is read as zero: the route decides whether it is allowed.
+ * A price with more decimals than the asset is refused, not rounded; zeros at the end do not count. Zero is read as zero: the
+ * route decides whether it is allowed.
  *
  * @param assets - The assets of the network; `$` means the first.
  */
@@ -64,11 +65,12 @@ export function parsePrice<A extends PricingAsset>(price: string, assets: readon
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 36) {
     return { ok: false, expected: "an asset with 0 to 36 decimals" };
   }
-  if (fraction.length > decimals) {
+  const exact = fraction.slice(0, lengthWithoutZeros(fraction));
+  if (exact.length > decimals) {
     const expected = `at most ${decimals} decimals, which is all the asset has: a price is never rounded`;
     return { ok: false, expected };
   }
-  const parsed = bounded(BigInt(whole + fraction.padEnd(decimals, "0")));
+  const parsed = bounded(BigInt(whole + exact.padEnd(decimals, "0")));
   return parsed.ok ? { ...parsed, asset } : parsed;
 }
 

@@ -182,6 +182,8 @@ export interface SettlementResponse {
   readonly network: string;
   /** Atomic units that were moved. */
   readonly amount?: string;
+  /** What the facilitator says besides, at most 2048 characters of JSON. On success only. */
+  readonly extra?: Readonly<Record<string, unknown>>;
   /** What extensions of the seller's added to the receipt, by their identifiers. A facilitator's are not passed on. */
   readonly extensions?: Readonly<Record<string, unknown>>;
   /** Reports on declared extensions. In HTTP they have their own header, and are never part of a receipt. */

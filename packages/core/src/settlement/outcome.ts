@@ -177,7 +177,7 @@ function judge(
   if (!saysSettled || differsIn !== undefined) return doubt();
   // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
   const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
-  if (isBelieved) return settled(payment, transaction, response.payer);
+  if (isBelieved) return settled(payment, transaction, response);
   return searchChain(payment, deps).then((found) => found ?? doubt());
 }
 
@@ -244,10 +244,15 @@ function findDifference(
 }
 
 /** Only known fields go to the client. */
-function settled(payment: PendingPayment, transaction: string, named?: string): Outcome {
+function settled(
+  payment: PendingPayment,
+  transaction: string,
+  { payer: named, extra }: Partial<SettlementResponse> = {},
+): Outcome {
   const { network, amount } = payment.facilitatorRequest.paymentRequirements;
   const payer = payerOf(payment, named);
-  return { kind: "settled", receipt: { success: true, payer, transaction, network, amount } };
+  const receipt = { success: true, payer, transaction, network, amount };
+  return { kind: "settled", receipt: extra === undefined ? receipt : { ...receipt, extra } };
 }
 
 /** Of a facilitator's own text, only a reason goes to the client. */

@@ -295,7 +295,7 @@ export async function changeSurely(
     if (await store.transition(change)) return true;
     // The first call may have changed it.
     const record = await store.find(change.identity);
-    return record?.owner === change.owner && record.state === change.to;
+    return record?.owner === (change.newOwner ?? change.owner) && record.state === change.to;
   }
 }
 

@@ -252,7 +252,7 @@ const NATIVE: Readonly<Record<keyof ResourceServerExtensionHooks, readonly (keyo
   onBeforeSettle: ["beforeSettle"],
   onAfterSettle: ["onSettled"],
   onSettleFailure: ["afterSettle"],
-  onVerifiedPaymentCanceled: ["onCancel"],
+  onVerifiedPaymentCanceled: ["onCancel", "onHandlerFailed"],
 };
 
 /** A declaration that can be sent: without the options that `declareSIWxExtension` leaves in it. */

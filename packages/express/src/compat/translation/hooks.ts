@@ -11,10 +11,12 @@
 import type {
   CancelReason,
   Denial,
+  HandlerFailure,
   LogFields,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
+  Refunded,
   SettledContext,
   SettlementResponse,
 } from "@farebox/core";
@@ -99,6 +101,7 @@ const LISTS = {
   onBeforeSettle: "beforeSettleHooks",
   onAfterSettle: "afterSettleHooks",
   onSettleFailure: "onSettleFailureHooks",
+  onVerifiedPaymentCanceled: "onVerifiedPaymentCanceledHooks",
 } as const satisfies Partial<Record<keyof SchemeServerHooks, keyof Registrations>>;
 
 class ServerHooks {
@@ -120,6 +123,9 @@ class ServerHooks {
       onSettled: this.#while("onAfterSettle", (payment) => this.#settled(payment)),
       afterSettle: this.#while("onSettleFailure", (payment, receipt) => this.#settleFailed(payment, receipt)),
       onCancel: (payment, reason) => this.#canceled(payment, reason),
+      onHandlerFailed: this.#while("onVerifiedPaymentCanceled", (payment, failure) =>
+        this.#handlerFailed(payment, failure),
+      ),
     };
   }
 
@@ -283,6 +289,28 @@ class ServerHooks {
       settledPhases: [],
     };
     for (const hook of hooks) await this.#attempt("onVerifiedPaymentCanceled", () => hook(context));
+  }
+
+  /**
+   * The handler failed after the money had moved: here sellers give it back. The payment then buys nothing more, as with the
+   * reference. If every hook threw, nothing was given back, and the payment is owed another run.
+   */
+  async #handlerFailed(payment: PaymentContext, { status }: HandlerFailure): Promise<Refunded | undefined> {
+    const hooks = this.#hooksOf("onVerifiedPaymentCanceledHooks", "onVerifiedPaymentCanceled", payment);
+    const context = {
+      ...this.#toSettleContext(payment, "cancel"),
+      reason: "handler_failed" as const,
+      responseStatus: status,
+      settledPhases: ["before-handler" as const],
+    };
+    let hasEnded = false;
+    for (const hook of hooks) {
+      await this.#attempt("onVerifiedPaymentCanceled", async () => {
+        await hook(context);
+        hasEnded = true;
+      });
+    }
+    return hasEnded ? { refunded: true } : undefined;
   }
 
   /** The seller's hooks, then the scheme's. */
