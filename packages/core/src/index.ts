@@ -46,6 +46,7 @@ export type {
   PricedRequest,
   SellersBody,
   SettledContext,
+  SettlingContext,
   Verified,
   VerifyFailure,
 } from "./events/hooks.js";

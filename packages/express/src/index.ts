@@ -77,6 +77,7 @@ export {
   type SaleByHand,
   type SellersBody,
   type SettledContext,
+  type SettlingContext,
   type SettlementByHand,
   type SettlementFailedBody,
   type SettlementFailure,

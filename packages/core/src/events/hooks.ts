@@ -112,11 +112,15 @@ export interface HeldResponse {
   readonly body: Uint8Array | undefined;
 }
 
-/** A payment that has settled. */
-export interface SettledContext extends PaymentContext {
-  readonly receipt: SettlementResponse;
+/** A payment that is about to settle. */
+export interface SettlingContext extends PaymentContext {
   /** The handler's response; `undefined`: the handler has yet to run, or its response was not kept. */
   readonly response: HeldResponse | undefined;
+}
+
+/** A payment that has settled. */
+export interface SettledContext extends SettlingContext {
+  readonly receipt: SettlementResponse;
 }
 
 /** A body that the seller writes in place of one of Farebox. */
@@ -182,7 +186,7 @@ export interface PaymentHooks {
   /** Told that the facilitator refused the payment, or could not be asked. Nothing is charged. */
   readonly onVerifyFailed?: (payment: PaymentContext, failure: VerifyFailure) => void | Promise<void>;
   /** Called once, before the money moves. A denial drops the handler's response, and nothing is charged. */
-  readonly beforeSettle?: (payment: PaymentContext) => Maybe<Denial>;
+  readonly beforeSettle?: (payment: SettlingContext) => Maybe<Denial>;
   /**
    * Called once the money moved and the store has recorded it, at most once per payment; also in the background. The response
    * waits for it, at most `deadlines.hookMs`. It cannot undo the sale: what it throws is logged.
@@ -198,6 +202,9 @@ export interface PaymentHooks {
 
 /** Hooks that decide about a payment. */
 export type AskingHook = "beforeVerify" | "afterVerify" | "beforeSettle";
+
+/** What such a hook is given. */
+type AskedContext<N extends AskingHook> = Parameters<NonNullable<PaymentHooks[N]>>[0];
 
 /** Hooks that only hear of a payment, and are not waited for. */
 export type TellingHook = "onVerifyFailed" | "afterSettle" | "onSettleUnknown" | "onCancel";
@@ -317,10 +324,10 @@ export class Hooks {
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
-  async ask<N extends AskingHook>(name: N, context: PaymentContext): Promise<Verdicts[N] | undefined> {
+  async ask<N extends AskingHook>(name: N, context: AskedContext<N>): Promise<Verdicts[N] | undefined> {
     const hook = this.#find(name);
     if (hook === undefined) return undefined;
-    const verdict = await this.#ask(name, () => hook(context));
+    const verdict = await this.#ask(name, () => Reflect.apply(hook, undefined, [context]));
     if (verdict?.kind === "denied") this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
     return verdict;
   }

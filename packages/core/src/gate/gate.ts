@@ -47,7 +47,7 @@ import type { Leases } from "../settlement/leases.js";
 import type { Listings } from "../settlement/listings.js";
 import type { OpenStore } from "../settlement/open-store.js";
 import { contextOf, explain, factsOf } from "../settlement/outcome.js";
-import type { Settler } from "../settlement/settle.js";
+import { type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
@@ -407,7 +407,7 @@ export class Gate {
     const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
+    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", settlingContextOf(paid, undefined)) : undefined;
     if (denial !== undefined) {
       const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
       return this.#release(paid, denied(denial, { route, occasion, receipt }));

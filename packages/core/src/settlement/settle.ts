@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { PaymentEvents } from "../events/events.js";
-import type { HeldResponse, Hooks, SettledContext } from "../events/hooks.js";
+import type { HeldResponse, Hooks, SettledContext, SettlingContext } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { joinValues } from "../route/request.js";
@@ -251,12 +251,15 @@ function settledContextOf(
   receipt: SettlementResponse,
   { response, waiting }: SettlementStart,
 ): SettledContext {
-  const responded = waiting?.responded ?? response;
   return Object.freeze({
-    ...contextOf(payment),
+    ...settlingContextOf(payment, waiting?.responded ?? response),
     receipt: copyOf(receipt),
-    response: responded && new SellersResponse(responded),
   });
+}
+
+/** What hooks are told before the money moves. `responded`: what the handler did, if it ran. */
+export function settlingContextOf(payment: PendingPayment, responded: RespondedParts | undefined): SettlingContext {
+  return Object.freeze({ ...contextOf(payment), response: responded && new SellersResponse(responded) });
 }
 
 /**
