@@ -10,7 +10,7 @@
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
-import { errorName, type Logger } from "./logger.js";
+import { describeThrown, type LogFields, type Logger } from "./logger.js";
 
 /** A request at a priced route. `JSON.stringify(request)` writes all of it but `native`. */
 export interface PricedRequest {
@@ -160,6 +160,8 @@ export interface VerifyFailure {
   readonly reason: string;
   /** The facilitator's words, or the error's. */
   readonly message?: string;
+  /** What the facilitator's client threw, if the facilitator could not be asked. It may quote a secret. */
+  readonly error?: unknown;
 }
 
 /** Lets the handler run without payment. Nothing is charged, and a payment that came along stays unused. */
@@ -346,7 +348,7 @@ export class Hooks {
         error: `it returned something else than nothing, ${ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ")}`,
       });
     } catch (error) {
-      logger.error("hook_failed", { hook: name, error: errorName(error) });
+      logger.error("hook_failed", { hook: name, ...thrownIn(error) });
     }
     return REFUSAL as Verdicts[N];
   }
@@ -361,12 +363,12 @@ export class Hooks {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        this.#failed("onSettled", { error: `it took longer than ${hookMs} ms: see deadlines.hookMs` });
         resolve();
       }, hookMs);
       const run = async () => this.#hooks.onSettled?.(context());
       run()
-        .catch((error) => this.#failed("onSettled", errorName(error)))
+        .catch((error) => this.#failed("onSettled", thrownIn(error)))
         .finally(() => {
           stopTimer();
           resolve();
@@ -374,21 +376,27 @@ export class Hooks {
     });
   }
 
-  #failed(hook: keyof PaymentHooks, error: string): void {
-    this.#deps.logger.error("hook_failed", { hook, error });
+  #failed(hook: keyof PaymentHooks, fields: LogFields): void {
+    this.#deps.logger.error("hook_failed", { hook, ...fields });
   }
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
     const hook = this.#find(name);
     if (hook === undefined) return;
-    const failed = (error: unknown) => this.#failed(name, errorName(error));
+    const failed = (error: unknown) => this.#failed(name, thrownIn(error));
     try {
       Promise.resolve(Reflect.apply(hook, undefined, args())).catch(failed);
     } catch (error) {
       failed(error);
     }
   }
+}
+
+/** What a hook threw, as it can stand in a log. */
+function thrownIn(thrown: unknown): LogFields {
+  const { error, message } = describeThrown(thrown);
+  return { error, message };
 }
 
 /** Events have no secrets, and a context has the signed payment. */

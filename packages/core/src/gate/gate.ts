@@ -375,7 +375,7 @@ export class Gate {
       const explained = explain(error);
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explained });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
-      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"])]);
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"], error)]);
       const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
       return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
     }
@@ -580,8 +580,9 @@ interface Verified {
 /** The seller says that the payment is good. */
 const BY_SELLER: Verified = Object.freeze({ kind: "verified", extensionResponses: undefined });
 
-function failureOf(reason: string, message: unknown): VerifyFailure {
-  return Object.freeze({ reason, ...(typeof message === "string" ? { message } : {}) });
+function failureOf(reason: string, message: unknown, error?: unknown): VerifyFailure {
+  const text = typeof message === "string" ? { message } : {};
+  return Object.freeze({ reason, ...text, ...(error === undefined ? {} : { error }) });
 }
 
 /** Where a request was denied before it was priced, or before its payment was read. */
