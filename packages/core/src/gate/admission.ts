@@ -423,7 +423,9 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: amountNotSet() };
     }
     const payment = withAmount(paid, amount);
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", settlingContextOf(payment, response)) : undefined;
+    const denial = hooks.asks("beforeSettle")
+      ? await hooks.ask("beforeSettle", settlingContextOf(payment, response))
+      : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
       const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);

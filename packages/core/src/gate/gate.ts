@@ -407,7 +407,9 @@ export class Gate {
     const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", settlingContextOf(paid, undefined)) : undefined;
+    const denial = hooks.asks("beforeSettle")
+      ? await hooks.ask("beforeSettle", settlingContextOf(paid, undefined))
+      : undefined;
     if (denial !== undefined) {
       const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
       return this.#release(paid, denied(denial, { route, occasion, receipt }));
