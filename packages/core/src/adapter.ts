@@ -13,6 +13,7 @@ export {
   type TableGate,
 } from "./engine.js";
 export { IS_IDLE } from "./events/hooks.js";
+export { describeThrown } from "./events/logger.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
 export type { HandlerResponse } from "./gate/charging.js";
 export type { GateResponse } from "./gate/responses.js";

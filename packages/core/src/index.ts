@@ -49,6 +49,7 @@ export type {
   Refunded,
   SellersBody,
   SettledContext,
+  SettlingContext,
   Verified,
   VerifyFailure,
 } from "./events/hooks.js";

@@ -86,6 +86,7 @@ export {
   type SettlementResponse,
   type SettleOptionsByHand,
   type SettleTime,
+  type SettlingContext,
   type StartTimer,
   type Unmetered,
   type UnpaidBody,

@@ -11,7 +11,7 @@ import { isAnyArrayBuffer } from "node:util/types";
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
-import { errorName, type Logger } from "./logger.js";
+import { describeThrown, type LogFields, type Logger } from "./logger.js";
 
 /** A request at a priced route. `JSON.stringify(request)` writes all of it but `native`. */
 export interface PricedRequest {
@@ -113,11 +113,15 @@ export interface HeldResponse {
   readonly body: Uint8Array | undefined;
 }
 
-/** A payment that has settled. */
-export interface SettledContext extends PaymentContext {
-  readonly receipt: SettlementResponse;
+/** A payment that is about to settle. */
+export interface SettlingContext extends PaymentContext {
   /** The handler's response; `undefined`: the handler has yet to run, or its response was not kept. */
   readonly response: HeldResponse | undefined;
+}
+
+/** A payment that has settled. */
+export interface SettledContext extends SettlingContext {
+  readonly receipt: SettlementResponse;
 }
 
 /** A body that the seller writes in place of one of Farebox. */
@@ -157,6 +161,8 @@ export interface VerifyFailure {
   readonly reason: string;
   /** The facilitator's words, or the error's. */
   readonly message?: string;
+  /** What the facilitator's client threw, if the facilitator could not be asked. It may quote a secret. */
+  readonly error?: unknown;
 }
 
 /** What a handler's failure leaves of a payment that had settled before. */
@@ -197,7 +203,7 @@ export interface PaymentHooks {
   /** Told that the facilitator refused the payment, or could not be asked. Nothing is charged. */
   readonly onVerifyFailed?: (payment: PaymentContext, failure: VerifyFailure) => void | Promise<void>;
   /** Called once, before the money moves. A denial drops the handler's response, and nothing is charged. */
-  readonly beforeSettle?: (payment: PaymentContext) => Maybe<Denial>;
+  readonly beforeSettle?: (payment: SettlingContext) => Maybe<Denial>;
   /**
    * Called once the money moved and the store has recorded it, at most once per payment; also in the background. The response
    * waits for it, at most `deadlines.hookMs`. It cannot undo the sale: what it throws is logged.
@@ -218,6 +224,9 @@ export interface PaymentHooks {
 
 /** Hooks that decide about a payment. */
 export type AskingHook = "beforeVerify" | "afterVerify" | "beforeSettle";
+
+/** What such a hook is given. */
+type AskedContext<N extends AskingHook> = Parameters<NonNullable<PaymentHooks[N]>>[0];
 
 /** Hooks that only hear of a payment, and are not waited for. */
 export type TellingHook = "onVerifyFailed" | "afterSettle" | "onSettleUnknown" | "onCancel";
@@ -338,10 +347,10 @@ export class Hooks {
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
-  async ask<N extends AskingHook>(name: N, context: PaymentContext): Promise<Verdicts[N] | undefined> {
+  async ask<N extends AskingHook>(name: N, context: AskedContext<N>): Promise<Verdicts[N] | undefined> {
     const hook = this.#find(name);
     if (hook === undefined) return undefined;
-    const verdict = await this.#ask(name, () => hook(context));
+    const verdict = await this.#ask(name, () => Reflect.apply(hook, undefined, [context]));
     if (verdict?.kind === "denied") this.#deps.events.emit("denied", () => ({ ...factsIn(context), by: name }));
     return verdict;
   }
@@ -360,7 +369,7 @@ export class Hooks {
         error: `it returned something else than nothing, ${ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ")}`,
       });
     } catch (error) {
-      logger.error("hook_failed", { hook: name, error: errorName(error) });
+      logger.error("hook_failed", { hook: name, ...thrownIn(error) });
     }
     return REFUSAL as Verdicts[N];
   }
@@ -375,12 +384,12 @@ export class Hooks {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        this.#failed("onSettled", { error: `it took longer than ${hookMs} ms: see deadlines.hookMs` });
         resolve();
       }, hookMs);
       const run = async () => this.#hooks.onSettled?.(context());
       run()
-        .catch((error) => this.#failed("onSettled", errorName(error)))
+        .catch((error) => this.#failed("onSettled", thrownIn(error)))
         .finally(() => {
           stopTimer();
           resolve();
@@ -407,7 +416,7 @@ export class Hooks {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onHandlerFailed", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        this.#failed("onHandlerFailed", { error: `it took longer than ${hookMs} ms: see deadlines.hookMs` });
         resolve();
       }, hookMs);
       void this.#isRefunded(context, failure)
@@ -424,28 +433,34 @@ export class Hooks {
       const said: unknown = await this.#hooks.onHandlerFailed?.(context, failure);
       if (said === undefined) return false;
       if ((said as Partial<Refunded> | null)?.refunded === true) return true;
-      this.#failed("onHandlerFailed", "it returned something else than nothing or { refunded: true }");
+      this.#failed("onHandlerFailed", { error: "it returned something else than nothing or { refunded: true }" });
     } catch (error) {
-      this.#failed("onHandlerFailed", errorName(error));
+      this.#failed("onHandlerFailed", thrownIn(error));
     }
     return false;
   }
 
-  #failed(hook: keyof PaymentHooks, error: string): void {
-    this.#deps.logger.error("hook_failed", { hook, error });
+  #failed(hook: keyof PaymentHooks, fields: LogFields): void {
+    this.#deps.logger.error("hook_failed", { hook, ...fields });
   }
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
     const hook = this.#find(name);
     if (hook === undefined) return;
-    const failed = (error: unknown) => this.#failed(name, errorName(error));
+    const failed = (error: unknown) => this.#failed(name, thrownIn(error));
     try {
       Promise.resolve(Reflect.apply(hook, undefined, args())).catch(failed);
     } catch (error) {
       failed(error);
     }
   }
+}
+
+/** What a hook threw, as it can stand in a log. */
+function thrownIn(thrown: unknown): LogFields {
+  const { error, message } = describeThrown(thrown);
+  return { error, message };
 }
 
 /** Events have no secrets, and a context has the signed payment. */

@@ -14,7 +14,7 @@ import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import type { Leases } from "../settlement/leases.js";
 import { contextOf, factsOf, withAmount } from "../settlement/outcome.js";
-import type { Settler } from "../settlement/settle.js";
+import { type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
 import type { Deliveries } from "./delivery.js";
@@ -462,7 +462,9 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: amountNotSet() };
     }
     const payment = withAmount(paid, amount);
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(payment)) : undefined;
+    const denial = hooks.asks("beforeSettle")
+      ? await hooks.ask("beforeSettle", settlingContextOf(payment, response))
+      : undefined;
     if (denial !== undefined) {
       await this.#giveUp("denied");
       const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);

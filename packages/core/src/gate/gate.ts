@@ -47,7 +47,7 @@ import type { Leases } from "../settlement/leases.js";
 import type { Listings } from "../settlement/listings.js";
 import type { OpenStore } from "../settlement/open-store.js";
 import { contextOf, explain, factsOf } from "../settlement/outcome.js";
-import type { Settler } from "../settlement/settle.js";
+import { type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
@@ -376,7 +376,7 @@ export class Gate {
       const explained = explain(error);
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explained });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
-      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"])]);
+      hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"], error)]);
       const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
       return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
     }
@@ -408,7 +408,9 @@ export class Gate {
     const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
-    const denial = hooks.asks("beforeSettle") ? await hooks.ask("beforeSettle", contextOf(paid)) : undefined;
+    const denial = hooks.asks("beforeSettle")
+      ? await hooks.ask("beforeSettle", settlingContextOf(paid, undefined))
+      : undefined;
     if (denial !== undefined) {
       const receipt = deniedReceipt(denial, paid.payer, paid.offer.requirements.network);
       return this.#release(paid, denied(denial, { route, occasion, receipt }));
@@ -581,8 +583,9 @@ interface Verified {
 /** The seller says that the payment is good. */
 const BY_SELLER: Verified = Object.freeze({ kind: "verified", extensionResponses: undefined });
 
-function failureOf(reason: string, message: unknown): VerifyFailure {
-  return Object.freeze({ reason, ...(typeof message === "string" ? { message } : {}) });
+function failureOf(reason: string, message: unknown, error?: unknown): VerifyFailure {
+  const text = typeof message === "string" ? { message } : {};
+  return Object.freeze({ reason, ...text, ...(error === undefined ? {} : { error }) });
 }
 
 /** Where a request was denied before it was priced, or before its payment was read. */

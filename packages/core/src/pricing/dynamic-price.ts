@@ -27,7 +27,7 @@ import {
 
 /** One request to price. */
 export interface PricingOccasion {
-  readonly request: PriceRequest;
+  readonly request: PriceRequest & { readonly pathInMount?: string };
   /** Whether the client sent a body, parsed or not. */
   readonly hasBody: boolean;
   /** The sale, and all that a function of the seller's sees of the request unasked: route, method, path, query. */
@@ -179,7 +179,7 @@ class ReadRequest {
   }
 
   /** The request itself, for what every quote is bound to. */
-  get request(): PriceRequest {
+  get request(): PriceRequest & { readonly pathInMount?: string } {
     return this.#occasion.request;
   }
 
@@ -251,6 +251,10 @@ class ObservedRequest implements PriceRequest {
 
   get search(): string {
     return this.#read.request.search;
+  }
+
+  get pathInMount(): string | undefined {
+    return this.#read.request.pathInMount;
   }
 
   get pathParams(): PriceRequest["pathParams"] {

@@ -60,6 +60,11 @@ export class SellersRequest implements PricedRequest {
     return this.#seen.request.search;
   }
 
+  /** For compatibility packages: the path below the mount of the table. */
+  get pathInMount(): string {
+    return this.#seen.request.path;
+  }
+
   get pathParams(): Readonly<Record<string, string>> {
     return this.#seen.locate().pathParams;
   }

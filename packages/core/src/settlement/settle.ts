@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { PaymentEvents } from "../events/events.js";
-import type { HeldResponse, Hooks, SettledContext } from "../events/hooks.js";
+import type { HeldResponse, Hooks, SettledContext, SettlingContext } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { parseJson } from "../protocol/json.js";
@@ -252,11 +252,9 @@ function settledContextOf(
   receipt: SettlementResponse,
   { response, waiting }: SettlementStart,
 ): SettledContext {
-  const responded = waiting?.responded ?? response;
   const context = Object.freeze({
-    ...contextOf(payment),
+    ...settlingContextOf(payment, waiting?.responded ?? response),
     receipt: copyOf(receipt),
-    response: responded && new SellersResponse(responded),
   });
   bindings.set(context, payment.claim.binding);
   return context;
@@ -279,6 +277,11 @@ export function settledFor(context: SettledContext): SettledFor | undefined {
   return typeof method === "string" && typeof target === "string" && typeof bodyDigest === "string"
     ? { method, target, hasBody: bodyDigest !== "" }
     : undefined;
+}
+
+/** What hooks are told before the money moves. `responded`: what the handler did, if it ran. */
+export function settlingContextOf(payment: PendingPayment, responded: RespondedParts | undefined): SettlingContext {
+  return Object.freeze({ ...contextOf(payment), response: responded && new SellersResponse(responded) });
 }
 
 /**

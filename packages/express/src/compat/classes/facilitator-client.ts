@@ -318,7 +318,7 @@ function argumentsOf({
 }
 
 /** Copies what came from JSON, ten times as fast as `structuredClone` does. */
-function copyJson(value: unknown): unknown {
+export function copyJson(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(copyJson);
   const copy: Record<string, unknown> = {};
@@ -335,10 +335,22 @@ function failed(operation: Operation, error: unknown): FacilitatorError {
   const status = typeof statusCode === "number" ? statusCode : statusIn(message);
   const outcome = operation === "settle" ? "unknown" : "none";
   const code = codeOf(name, status);
-  return new FacilitatorError(`facilitator client failed to ${operation} (${nameIn(error)})`, {
-    ...{ code, operation, outcome },
-    ...(status === undefined ? {} : { status }),
-  });
+  const call = operation === "supported" ? "say what it supports" : operation;
+  const failure = { code, operation, outcome, ...(status === undefined ? {} : { status }) } as const;
+  // The engine passes its cause on, and logs nothing of it: there is nothing in it.
+  const cause = Object.freeze({});
+  if (error instanceof Error) thrown.set(cause, error);
+  return new FacilitatorError(`facilitator client failed to ${call} (${nameIn(error)})`, failure, { cause });
+}
+
+/** What clients threw. It may quote a secret: it is for hooks of the seller's, not for logs. */
+const thrown = new WeakMap<object, Error>();
+
+/** What a client of the seller's threw; the failure itself if it is no such client's. */
+export function thrownByClient(failure: unknown): Error | undefined {
+  if (!(failure instanceof Error)) return undefined;
+  const { cause } = failure;
+  return typeof cause === "object" && cause !== null ? (thrown.get(cause) ?? failure) : failure;
 }
 
 function codeOf(name: unknown, status: number | undefined): FacilitatorErrorCode {

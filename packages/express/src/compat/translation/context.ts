@@ -63,7 +63,8 @@ export class ExpressAdapter implements HTTPAdapter {
 }
 
 /** What the contract of the engine gives every hook and price function. */
-type AnyRequest = PricedRequest & Partial<Pick<PriceRequest, "search" | "body">> & { readonly native?: unknown };
+type AnyRequest = PricedRequest &
+  Partial<Pick<PriceRequest, "search" | "body">> & { readonly native?: unknown; readonly pathInMount?: string };
 
 /**
  * Reads a request of the engine's. A price function that reads only parts of it gets a quote, which holds although the other parts
@@ -95,7 +96,7 @@ class RequestAdapter implements HTTPAdapter {
   }
 
   getPath(): string {
-    return this.#request.path;
+    return pathOf(this.#request);
   }
 
   getUrl(): string {
@@ -130,6 +131,21 @@ class RequestAdapter implements HTTPAdapter {
   }
 }
 
+/** The request of a hook, which may read all of it. */
+class HookAdapter extends RequestAdapter {
+  /** Of the request, whatever the route says its resource is. */
+  override getUrl(): string {
+    const { protocol, headers, originalUrl } = (this.req ?? {}) as Partial<Request>;
+    const isExpress = typeof protocol === "string" && typeof originalUrl === "string";
+    return isExpress ? `${protocol}://${headers?.host}${originalUrl}` : super.getUrl();
+  }
+}
+
+/** The path below the mount of the middleware, as Express has it there. */
+function pathOf(request: AnyRequest): string {
+  return request.pathInMount ?? request.path;
+}
+
 /** What a price or recipient function gets. The payment is read only if the function asks for it. */
 class PriceContext {
   readonly adapter: HTTPAdapter;
@@ -140,8 +156,8 @@ class PriceContext {
 
   constructor(request: AnyRequest) {
     this.adapter = new RequestAdapter(request);
-    this.path = request.path;
-    this.decodedPath = decodePath(request.path);
+    this.path = pathOf(request);
+    this.decodedPath = decodePath(this.path);
     this.method = request.method;
     this.routePattern = patternOf(request.route);
   }
@@ -159,9 +175,10 @@ export function toPriceContext(request: AnyRequest): HTTPRequestContext {
 
 /** The context of a hook. Its fields are its own, so that it can be copied by `{ ...context }`. */
 export function toRequestContext(request: AnyRequest): HTTPRequestContext {
-  const adapter = new RequestAdapter(request);
+  const adapter = new HookAdapter(request);
   const paymentHeader = paymentHeaderOf(adapter);
-  const { path, method, route } = request;
+  const { method, route } = request;
+  const path = pathOf(request);
   return {
     ...{ adapter, path, decodedPath: decodePath(path), method, routePattern: patternOf(route) },
     ...(paymentHeader === undefined ? {} : { paymentHeader }),

@@ -4,6 +4,8 @@
  * The lists are read at each call, as the reference reads them. Hooks of a seller come first, in the order of their registration; then
  * those of the scheme. Those of extensions are the engine's to call, after these.
  *
+ * A hook may write to its context: it is a copy, for the hooks of one call. What it writes changes nothing else.
+ *
  * `onProtectedRequest`, `onBeforeVerify` and `onBeforeSettle` fail closed: the engine denies when they throw, and logs it.
  *
  * @module
@@ -19,11 +21,12 @@ import type {
   Refunded,
   SettledContext,
   SettlementResponse,
+  SettlingContext,
 } from "@farebox/core";
-import { IS_IDLE } from "@farebox/core/adapter";
+import { describeThrown, IS_IDLE } from "@farebox/core/adapter";
 import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
-import { SettleError } from "../classes/facilitator-client.js";
+import { copyJson, SettleError, thrownByClient } from "../classes/facilitator-client.js";
 import type {
   Abort,
   HTTPTransportContext,
@@ -192,7 +195,7 @@ class ServerHooks {
     return response === undefined ? undefined : { respond: response };
   }
 
-  async #verifyFailed(payment: PaymentContext, { reason, message }: VerifyFailure): Promise<void> {
+  async #verifyFailed(payment: PaymentContext, { reason, message, error: thrown }: VerifyFailure): Promise<void> {
     const context = this.#toVerifyContext(payment);
     const result: VerifyResponse = {
       ...{ isValid: false, invalidReason: reason, payer: payment.payer },
@@ -201,17 +204,18 @@ class ServerHooks {
     for (const hook of this.#hooksOf("afterVerifyHooks", "onAfterVerify", payment)) {
       await this.#attempt("onAfterVerify", () => hook({ ...context, result }));
     }
-    const error = new Error(message === undefined ? reason : `${reason}: ${message}`);
+    const text = message === undefined ? reason : `${reason}: ${message}`;
+    const error = thrownByClient(thrown) ?? new Error(text);
     for (const hook of this.#hooksOf("onVerifyFailureHooks", "onVerifyFailure", payment)) {
       const said = await this.#attempt("onVerifyFailure", () => hook({ ...context, error }));
       if (isDirective(said)) this.#refuse("onVerifyFailure", "recovered");
     }
   }
 
-  async #beforeSettle(payment: PaymentContext): Promise<Denial | undefined> {
+  async #beforeSettle(payment: SettlingContext): Promise<Denial | undefined> {
     const hooks = this.#hooksOf("beforeSettleHooks", "onBeforeSettle", payment);
     if (hooks.length === 0) return undefined;
-    const context = this.#toSettleContext(payment);
+    const context = withResponse(this.#toSettleContext(payment), payment);
     for (const hook of hooks) {
       const said = await hook(context);
       if (!isDirective(said)) continue;
@@ -248,15 +252,9 @@ class ServerHooks {
     const hooks = this.#hooksOf("afterSettleHooks", "onAfterSettle", payment);
     if (hooks.length === 0) return;
     const context: SettleResultContext = {
-      ...this.#toSettleContext(payment),
-      result: payment.receipt as unknown as SettleResponse,
+      ...withResponse(this.#toSettleContext(payment), payment),
+      result: copyJson(payment.receipt) as SettleResponse,
     };
-    const { response } = payment;
-    const transport = context.transportContext as HTTPTransportContext | undefined;
-    if (response !== undefined && transport !== undefined) {
-      transport.responseHeaders = { ...response.headers };
-      if (response.body !== undefined) transport.responseBody = Buffer.from(response.body);
-    }
     const isSignIn = SIGN_IN_WITH_X in (this.#context.routeOf(payment.route)?.extensions ?? {});
     const seen = isSignIn ? withRequestedResource(context) : context;
     for (const hook of hooks) await this.#attempt("onAfterSettle", () => hook(seen));
@@ -328,8 +326,8 @@ class ServerHooks {
   #toVerifyContext(payment: PaymentContext): VerifyContext {
     const { payload, requirements, request, route } = payment;
     return {
-      paymentPayload: payload as unknown as VerifyContext["paymentPayload"],
-      requirements: requirements as unknown as VerifyContext["requirements"],
+      paymentPayload: copyJson(payload) as VerifyContext["paymentPayload"],
+      requirements: copyJson(requirements) as VerifyContext["requirements"],
       declaredExtensions: this.#context.routeOf(route)?.extensions ?? {},
       ...(request === undefined ? {} : { transportContext: { request: toRequestContext(request) } }),
     };
@@ -344,7 +342,7 @@ class ServerHooks {
     try {
       return await call();
     } catch (error) {
-      this.#context.warn("hook_failed", { hook, error: nameIn(error) });
+      this.#context.warn("hook_failed", { hook, ...thrownIn(error) });
       return undefined;
     }
   }
@@ -359,6 +357,7 @@ class ServerHooks {
 interface VerifyFailure {
   readonly reason: string;
   readonly message?: string;
+  readonly error?: unknown;
 }
 
 function isDirective<T>(said: T): said is T & object {
@@ -369,9 +368,20 @@ function phaseOf({ requirements }: PaymentContext): SettlePhase {
   return requirements.extra["paymentFlow"] === "upfront" ? "before-handler" : "after-handler";
 }
 
-/** A name that can stand in a log. */
-function nameIn(error: unknown): string {
-  return error instanceof Error && /^\w{1,60}$/.test(error.name) ? error.name : "an error";
+/** What a hook threw, as it can stand in a log. */
+function thrownIn(thrown: unknown): LogFields {
+  const { error, message } = describeThrown(thrown);
+  return { error, message };
+}
+
+/** Adds what the handler did, if its response was held. */
+function withResponse(context: SettleContext, { response }: SettlingContext): SettleContext {
+  const transport = context.transportContext as HTTPTransportContext | undefined;
+  if (response !== undefined && transport !== undefined) {
+    transport.responseHeaders = { ...response.headers };
+    if (response.body !== undefined) transport.responseBody = Buffer.from(response.body);
+  }
+  return context;
 }
 
 /** What the handler has set. The response may not have gone out. */

@@ -53,7 +53,8 @@ export function createWarner(logger: Logger | undefined): (event: string, fields
       return tell([{ route: undefined, text: String(message) }], logger);
     }
     const text = `${event} · ${Object.values(fields).join(" · ")}`;
-    if (!isNew(text)) return;
+    // The message of an error may quote a client, and differ with each request.
+    if (!isNew(event === "hook_failed" ? `${event} ${fields["hook"]} ${fields["error"]}` : text)) return;
     if (logger === undefined) process.stderr.write(`[farebox] ${text}\n`);
     else log(logger, event, fields);
   };
