@@ -48,6 +48,7 @@ function pricingBy(methods: readonly AssetTransferMethod[]): Pricing {
     assetsOn: (network) => assetsOn(network).flatMap((asset) => toKnownAsset(asset, methods)),
     assetForm: "{ asset, amount, extra: { name, version } }",
     nameAsset: (price, network) => nameAsset(price, network, methods),
+    ownExtra: ["name", "version", "assetTransferMethod", "facilitatorAddress"],
   };
 }
 

@@ -140,7 +140,7 @@ test.each([5, "", "a\r\nb", "x".repeat(5_000), undefined])(
     const url = "http://localhost/weather";
     await expect(challenge(at(url))).rejects.toThrow("no signature");
     const settled = { receipt: { network: "eip155:1", transaction: "0x", success: true }, payer: "0x1", payload: {} };
-    await expect(receipt({ ...settled, request: { url } })).rejects.toThrow("no signature");
+    await expect(receipt({ ...settled, request: { url, native } })).rejects.toThrow("no signature");
   },
 );
 

@@ -11,7 +11,7 @@ import { isAnyArrayBuffer } from "node:util/types";
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
-import { describeThrown, type LogFields, type Logger } from "./logger.js";
+import { errorName, type Logger } from "./logger.js";
 
 /** A request at a priced route. `JSON.stringify(request)` writes all of it but `native`. */
 export interface PricedRequest {
@@ -143,6 +143,8 @@ export interface Denial {
   readonly status?: number;
   /** Replaces the body, and its `Content-Type`. */
   readonly body?: SellersBody;
+  /** The `errorMessage` of the receipt that a 402 from `beforeSettle` has. At most 1000 characters. */
+  readonly receiptMessage?: string;
 }
 
 /** The payment is good, says the seller: no facilitator is asked. It still has to settle. */
@@ -237,6 +239,7 @@ export interface Denied {
   readonly message: string;
   readonly status: number;
   readonly body: WrittenBody | undefined;
+  readonly receiptMessage?: string;
 }
 
 /** What a hook decided; `undefined`: go on. */
@@ -369,7 +372,7 @@ export class Hooks {
         error: `it returned something else than nothing, ${ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ")}`,
       });
     } catch (error) {
-      logger.error("hook_failed", { hook: name, ...thrownIn(error) });
+      logger.error("hook_failed", { hook: name, error: errorName(error) });
     }
     return REFUSAL as Verdicts[N];
   }
@@ -384,12 +387,12 @@ export class Hooks {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onSettled", { error: `it took longer than ${hookMs} ms: see deadlines.hookMs` });
+        this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
         resolve();
       }, hookMs);
       const run = async () => this.#hooks.onSettled?.(context());
       run()
-        .catch((error) => this.#failed("onSettled", thrownIn(error)))
+        .catch((error) => this.#failed("onSettled", errorName(error)))
         .finally(() => {
           stopTimer();
           resolve();
@@ -416,7 +419,7 @@ export class Hooks {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onHandlerFailed", { error: `it took longer than ${hookMs} ms: see deadlines.hookMs` });
+        this.#failed("onHandlerFailed", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
         resolve();
       }, hookMs);
       void this.#isRefunded(context, failure)
@@ -433,34 +436,28 @@ export class Hooks {
       const said: unknown = await this.#hooks.onHandlerFailed?.(context, failure);
       if (said === undefined) return false;
       if ((said as Partial<Refunded> | null)?.refunded === true) return true;
-      this.#failed("onHandlerFailed", { error: "it returned something else than nothing or { refunded: true }" });
+      this.#failed("onHandlerFailed", "it returned something else than nothing or { refunded: true }");
     } catch (error) {
-      this.#failed("onHandlerFailed", thrownIn(error));
+      this.#failed("onHandlerFailed", errorName(error));
     }
     return false;
   }
 
-  #failed(hook: keyof PaymentHooks, fields: LogFields): void {
-    this.#deps.logger.error("hook_failed", { hook, ...fields });
+  #failed(hook: keyof PaymentHooks, error: string): void {
+    this.#deps.logger.error("hook_failed", { hook, error });
   }
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
     const hook = this.#find(name);
     if (hook === undefined) return;
-    const failed = (error: unknown) => this.#failed(name, thrownIn(error));
+    const failed = (error: unknown) => this.#failed(name, errorName(error));
     try {
       Promise.resolve(Reflect.apply(hook, undefined, args())).catch(failed);
     } catch (error) {
       failed(error);
     }
   }
-}
-
-/** What a hook threw, as it can stand in a log. */
-function thrownIn(thrown: unknown): LogFields {
-  const { error, message } = describeThrown(thrown);
-  return { error, message };
 }
 
 /** Events have no secrets, and a context has the signed payment. */
@@ -492,7 +489,15 @@ const MAX_TEXT = 1000;
 /** Reads each field once, so that the value that is checked is the value that counts. `undefined`: not a verdict. */
 function readVerdict(returned: unknown): Verdict {
   if (typeof returned !== "object" || returned === null) return undefined;
-  const { deny, grant, verified, respond, status = 403, body } = returned as Readonly<Record<string, unknown>>;
+  const {
+    deny,
+    grant,
+    verified,
+    respond,
+    status = 403,
+    body,
+    receiptMessage,
+  } = returned as Readonly<Record<string, unknown>>;
   // One hook says one thing.
   if ([deny, grant, verified, respond].filter((said) => said !== undefined).length !== 1) return undefined;
   if (grant !== undefined) return grant === true ? { kind: "granted" } : undefined;
@@ -505,7 +510,9 @@ function readVerdict(returned: unknown): Verdict {
   const isStatus = typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 499;
   const written = body === undefined ? undefined : writeBody(body);
   if (!isText || !isStatus || (body !== undefined && written === undefined)) return undefined;
-  return { kind: "denied", message: deny === true ? REFUSED : deny.slice(0, MAX_TEXT), status, body: written };
+  const message = deny === true ? REFUSED : deny.slice(0, MAX_TEXT);
+  const denied: Denied = { kind: "denied", message, status, body: written };
+  return typeof receiptMessage === "string" ? { ...denied, receiptMessage: receiptMessage.slice(0, MAX_TEXT) } : denied;
 }
 
 /** A body of the seller's, ready to write. */

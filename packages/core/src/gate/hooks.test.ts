@@ -160,7 +160,11 @@ describe("hooks of a payment", () => {
       requirements: expect.objectContaining({ payTo: PAY_TO, amount: "10000" }),
       request: expect.objectContaining({ method: "GET", path: "/weather", hasPayment: true }),
     };
-    expect(asked).toEqual(names.map((name) => [name, context, true]));
+    const settling = {
+      ...context,
+      response: expect.objectContaining({ status: 200, body: new Uint8Array(HANDLED.body!) }),
+    };
+    expect(asked).toEqual(names.map((name) => [name, name === "beforeSettle" ? settling : context, true]));
     await buy(shop);
     expect(asked).toHaveLength(3);
   });

@@ -435,10 +435,15 @@ export function notChargedHeaders(payer: string, network: string): Headers {
 }
 
 /** The receipt of a payment that a hook refused to settle. */
-export function deniedReceipt({ message }: Denied, payer: string, network: string): SettlementResponse {
-  // Clients may log it, or show it on a terminal.
-  const errorReason = message.replaceAll(/[^\x21-\x7e]+/g, " ");
-  return { success: false, errorReason, payer, transaction: "", network };
+export function deniedReceipt({ message, receiptMessage }: Denied, payer: string, network: string): SettlementResponse {
+  const errorReason = printable(message);
+  const errorMessage = receiptMessage === undefined ? {} : { errorMessage: printable(receiptMessage) };
+  return { success: false, errorReason, ...errorMessage, payer, transaction: "", network };
+}
+
+/** Clients may log it, or show it on a terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\x21-\x7e]+/g, " ");
 }
 
 /** A response about a payment that is not a challenge. */

@@ -17,7 +17,10 @@ export interface AssetPrice {
   readonly asset: string;
   /** Atomic units as a decimal string, e.g. `"10000"`. */
   readonly amount: string;
-  /** Facts about an asset that the scheme does not know, e.g. `{ name: "USDC", version: "2" }`. */
+  /**
+   * Facts about an asset that the scheme does not know, e.g. `{ name: "USDC", version: "2" }`. Anything else in it is added to the
+   * `extra` of the offer, as it is written.
+   */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 

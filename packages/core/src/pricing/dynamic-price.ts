@@ -14,7 +14,7 @@ import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { writeRequest } from "../route/priced-request.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import type { OfferTerms } from "../scheme/scheme.js";
+import type { OfferAsset, OfferTerms } from "../scheme/scheme.js";
 import {
   type Call,
   type Compiled,
@@ -119,8 +119,18 @@ function sealedTerms(
   { asset, payTo, amount }: Compiled,
   request: QuotedTerms["request"],
 ): QuotedTerms {
-  const offered = digestOfValue([asset.extra, extra, maxTimeoutSeconds]);
+  const words = priceWords(asset.priceExtra, extra);
+  const offered = digestOfValue([asset.extra, extra, maxTimeoutSeconds, ...(words === undefined ? [] : [words])]);
   return { request, scheme, network, asset: asset.id, payTo, amount: amount.toString(), extra: offered };
+}
+
+/** What a price adds to `extra`, without what stands there anyway; `undefined`: nothing. */
+function priceWords(
+  added: OfferAsset["priceExtra"] = {},
+  ...others: readonly OfferAsset["extra"][]
+): OfferAsset["priceExtra"] {
+  const own = Object.entries(added).filter(([name]) => !others.some((other) => Object.hasOwn(other, name)));
+  return own.length === 0 ? undefined : Object.fromEntries(own);
 }
 
 /** Names of what a function read besides headers. No header has such a name. */
@@ -344,11 +354,39 @@ function readQuotedOffer(
     if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
     const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
     if (compiled === undefined) continue;
-    const state = quotes.check(quote, sealedTerms(terms, compiled, values), nowSeconds);
-    if (state === "good") return { state, offer: offerOf(terms, compiled, quote) };
-    if (state === "lapsed") return { state, offer: offerOf(withExtra(terms, extra), compiled, quote) };
+    for (const claimed of withWords(terms, compiled, extra)) {
+      const state = checkSeal(quotes, quote, () => sealedTerms(terms, claimed, values), nowSeconds);
+      if (state === "good") return { state, offer: offerOf(terms, claimed, quote) };
+      if (state === "lapsed") return { state, offer: offerOf(withExtra(terms, extra), claimed, quote) };
+    }
   }
   return undefined;
+}
+
+/** The terms as claimed: the price has added nothing to `extra`, or all that neither the option nor a facilitator has. */
+function withWords(
+  { scheme, extra }: DynamicTerms,
+  compiled: Compiled,
+  seen: OfferAsset["extra"],
+): readonly Compiled[] {
+  const { priceExtra, ...asset } = compiled.asset;
+  const plain = { ...compiled, asset };
+  const words = priceWords(priceExtra, extra, scheme.completeExtra?.(seen) ?? {});
+  return words === undefined ? [plain] : [plain, { ...compiled, asset: { ...asset, priceExtra: words } }];
+}
+
+/** What a client sends may have no text. Then it is nothing that was sealed. */
+function checkSeal(
+  quotes: Quotes,
+  quote: string,
+  terms: () => QuotedTerms,
+  nowSeconds: number,
+): ReturnType<Quotes["check"]> | undefined {
+  try {
+    return quotes.check(quote, terms(), nowSeconds);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

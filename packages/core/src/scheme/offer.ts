@@ -46,7 +46,7 @@ export function createOffer(
     asset: terms.asset.id,
     payTo: terms.payTo,
     maxTimeoutSeconds: wire.maxTimeoutSeconds,
-    extra: Object.freeze({ ...terms.asset.extra, ...wire.extra }),
+    extra: Object.freeze({ ...terms.asset.priceExtra, ...terms.asset.extra, ...wire.extra }),
   });
   return Object.freeze({
     scheme,

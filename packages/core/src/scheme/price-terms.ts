@@ -4,6 +4,7 @@
  * @module
  */
 import { type AssetPrice, parseAtomic, parsePrice } from "../price/price.js";
+import { copyJsonObject } from "../protocol/json.js";
 import { MAX_UINT64 } from "./reading.js";
 import type { CompiledTerms, OfferAsset, OfferTerms, TermsIssue } from "./scheme.js";
 
@@ -15,6 +16,8 @@ export interface Pricing {
   readonly assetForm: string;
   /** Finds the asset that a price names by its id. */
   nameAsset(price: AssetPrice, network: string): NamedAsset;
+  /** The fields of `extra` that decide how a payment is signed. A price cannot set them but by `nameAsset`. */
+  readonly ownExtra?: readonly string[];
   /** The maximum of an offer. Default: below 2^256. */
   readonly most?: {
     /** Atomic units. */
@@ -71,13 +74,25 @@ function priceInKnown(price: string, network: string, { assetsOn, assetForm }: P
   return parsed.ok ? parsed : refused("price", parsed.expected);
 }
 
-function priceInNamed(price: AssetPrice, network: string, { nameAsset }: Pricing): PricedTerms {
+function priceInNamed(price: AssetPrice, network: string, { nameAsset, ownExtra = [] }: Pricing): PricedTerms {
   const named = nameAsset(price, network);
   if (!named.ok) return refused(named.term, named.expected);
   const parsed = parseAtomic(price.amount);
   if (!parsed.ok) return refused("price.amount", parsed.expected);
-  return { ok: true, asset: named.asset, amount: parsed.amount };
+  const { asset } = named;
+  if (price.extra === undefined) return { ok: true, asset, amount: parsed.amount };
+  const copy = copyJsonObject(price.extra);
+  if (copy === undefined) return refused("price.extra", "an object of JSON values");
+  const added = Object.entries(copy).filter(
+    ([name]) => !ownExtra.includes(name) && !RESERVED.includes(name) && !Object.hasOwn(asset.extra, name),
+  );
+  const isPlain = added.length === 0;
+  const extended = isPlain ? asset : { ...asset, priceExtra: Object.freeze(Object.fromEntries(added)) };
+  return { ok: true, asset: extended, amount: parsed.amount };
 }
+
+/** Fields of `extra` that are the engine's to set. */
+const RESERVED: readonly string[] = ["quote", "paymentFlow"];
 
 function refused(term: TermsIssue["term"], expected: string): PricedTerms {
   return { ok: false, issues: [{ term, expected }] };
@@ -98,6 +113,7 @@ export function pricingById({ assetsOn, checkId }: PricingById): Pricing {
   return {
     assetsOn: known,
     assetForm: "{ asset, amount }",
+    ownExtra: ["feePayer", "memo"],
     nameAsset({ asset: id }, network) {
       const expected = checkId(id);
       if (expected !== undefined) return { ok: false, term: "price.asset", expected };

@@ -119,6 +119,8 @@ export interface OfferAsset {
   readonly decimals: number | undefined;
   /** Added to every offer, e.g. the EIP-712 domain `{ name: "USDC", version: "2" }`. */
   readonly extra: Readonly<Record<string, unknown>>;
+  /** What else the seller's price has in its `extra`. Added to the offer, too; the fields above win. Default: nothing. */
+  readonly priceExtra?: Readonly<Record<string, unknown>>;
 }
 
 /** A client's payment as a scheme reads it, without any request. */

@@ -164,7 +164,7 @@ class ServerHooks {
     if (hooks.length === 0) return undefined;
     const context = this.#toVerifyContext(payment);
     for (const hook of hooks) {
-      const said = await hook(context);
+      const said = await this.#ask("onBeforeVerify", () => hook(context));
       if (!isDirective(said)) continue;
       if ("abort" in said && said.abort) return toDenial(said);
       if (!("skip" in said) || !said.skip) continue;
@@ -217,7 +217,7 @@ class ServerHooks {
     if (hooks.length === 0) return undefined;
     const context = withResponse(this.#toSettleContext(payment), payment);
     for (const hook of hooks) {
-      const said = await hook(context);
+      const said = await this.#ask("onBeforeSettle", () => hook(context));
       if (!isDirective(said)) continue;
       if ("abort" in said && said.abort) return this.#abortSettlement(payment, said);
       if ("skip" in said && said.skip) {
@@ -230,7 +230,8 @@ class ServerHooks {
 
   /** The body is that of a settlement that was refused, as with the reference. */
   async #abortSettlement(payment: PaymentContext, abort: Abort): Promise<Denial> {
-    const denial = toDenial(abort);
+    const receiptMessage = abort.message === undefined ? {} : { receiptMessage: String(abort.message) };
+    const denial = { ...toDenial(abort), ...receiptMessage };
     const { route, request, requirements } = payment;
     const writeBody = this.#context.routeOf(route)?.settlementFailedResponseBody;
     if (writeBody === undefined || request === undefined) return denial;
@@ -335,6 +336,16 @@ class ServerHooks {
 
   #toSettleContext(payment: PaymentContext, phase: SettlePhase = phaseOf(payment)): SettleContext {
     return { ...this.#toVerifyContext(payment), phase };
+  }
+
+  /** Calls a hook whose failure denies. */
+  async #ask<T>(hook: string, call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      this.#context.warn("hook_failed", { hook, ...thrownIn(error) });
+      throw error;
+    }
   }
 
   /** Calls a hook whose failure changes nothing. */
