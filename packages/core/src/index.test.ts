@@ -38,6 +38,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "belowThatMount",
       "createPaymentsEngine",
       "createPaymentsGate",
+      "describeThrown",
       "exposeHeaders",
       "isHost",
       "isSettlementOverrides",
