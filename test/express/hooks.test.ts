@@ -195,7 +195,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect([denied.status, denied.headers["cache-control"]]).toEqual([403, "no-store"]);
     expect(denied.text).not.toMatch(/goods|secret/);
     expect([shop.facilitator.verified.length, shop.facilitator.settled]).toEqual([verified, []]);
-    expect(shop.log).toContainEqual({ event: "hook_failed", hook, error: "TypeError", message: "the seller's secret" });
+    expect(shop.log).toContainEqual({ event: "hook_failed", hook, error: "TypeError" });
     isBroken = false;
     expect(await shop.ask({ path, payment: header })).toMatchObject({ status: 200, text: "goods" });
   });

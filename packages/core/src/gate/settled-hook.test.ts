@@ -135,11 +135,10 @@ describe("onSettled", () => {
     expect(await bought).toBe("served");
     const late = { event: "hook_failed", fields: { hook: "onSettled", error: expect.stringContaining("200 ms") } };
     expect(shop.log).toEqual([late]);
-    const fields = { hook: "onSettled", message: "the seller's secret" };
     // It may still fail, and no process ends by that.
     fail(new RangeError("the seller's secret"));
     await shop.passTime(0);
-    expect(shop.log).toEqual([late, { event: "hook_failed", fields: { ...fields, error: "RangeError" } }]);
+    expect(shop.log).toEqual([late, { event: "hook_failed", fields: { hook: "onSettled", error: "RangeError" } }]);
   });
 
   test.each<[string, () => never | Promise<never>]>([
@@ -154,8 +153,7 @@ describe("onSettled", () => {
     for (const routes of [ROUTES, SETTLE_BEFORE]) {
       const shop = createToldShop(hook, { routes });
       expect(await buy(shop)).toBe(routes === ROUTES ? "served" : "prepaid");
-      const fields = { hook: "onSettled", error: "TypeError", message: "the seller's secret" };
-      expect(shop.log).toEqual([{ event: "hook_failed", fields }]);
+      expect(shop.log).toEqual([{ event: "hook_failed", fields: { hook: "onSettled", error: "TypeError" } }]);
       expect((await shop.store.find(IDENTITY))?.state).toBe("settled");
     }
   });
