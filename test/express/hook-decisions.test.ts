@@ -254,12 +254,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     refund();
     expect((await shop.ask({ payment: header })).text).toBe("goods");
     expect(failures).toMatchObject([{ reason: "insufficient_funds" }]);
-    expect(shop.log).toContainEqual({
-      event: "hook_failed",
-      hook: "onVerifyFailed",
-      error: "TypeError",
-      message: "the seller's secret",
-    });
+    expect(shop.log).toContainEqual({ event: "hook_failed", hook: "onVerifyFailed", error: "TypeError" });
   });
 
   test("onSettled ends before the client has its response", async () => {

@@ -129,7 +129,7 @@ describe("a price in an asset", () => {
   test.each(["eip155:84532", "eip155:31337"] as const)("an unknown asset on %s needs its EIP-712 domain", (network) => {
     expect(compile({ network, price: { asset: UNKNOWN, amount: "7", extra: { ...DOMAIN, more: 1 } } })).toEqual({
       ok: true,
-      asset: { id: UNKNOWN, symbol: "Some Token", decimals: undefined, extra: DOMAIN },
+      asset: { id: UNKNOWN, symbol: "Some Token", decimals: undefined, extra: DOMAIN, priceExtra: { more: 1 } },
       amount: 7n,
       payTo: PAY_TO,
     });
