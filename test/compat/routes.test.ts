@@ -237,14 +237,6 @@ test("a middleware that is made anew for each request takes a payment once", asy
 });
 
 describe("mistakes", () => {
-  test("a hook about requests that is registered too late throws", () => {
-    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
-    server.register(NETWORK, new ExactEvmScheme());
-    const httpServer = new x402HTTPResourceServer(server, { "GET /paid": { accepts: OPTION } });
-    paymentMiddlewareFromHTTPServer(httpServer, undefined, undefined, false, QUIET);
-    expect(() => httpServer.onProtectedRequest(async () => ({ abort: true, reason: "late" }))).toThrow(/before/);
-  });
-
   test("a subclass that replaces methods of x402HTTPResourceServer is refused, and each of them is named", () => {
     class Own extends x402HTTPResourceServer {
       override async initialize() {}
@@ -258,7 +250,10 @@ describe("mistakes", () => {
   });
 
   test("an option whose scheme is not registered is named, with the reference's reason", () => {
-    const error = thrownBy(() => offline({ "GET /paid": { accepts: [OPTION, { ...OPTION, network: "solana:abc" }] } }));
+    const routes = { "GET /paid": { accepts: [OPTION, { ...OPTION, network: "solana:abc" as const }] } };
+    const facilitator = new HTTPFacilitatorClient({ url: "https://facilitator.example" });
+    const schemes = [{ network: NETWORK, server: new ExactEvmScheme() }] as const;
+    const error = thrownBy(() => paymentMiddlewareFromConfig(routes, facilitator, [...schemes]));
     expect(error).toBeInstanceOf(RouteConfigurationError);
     expect(error).toBeInstanceOf(ConfigError);
     expect(error).toMatchObject({

@@ -27,11 +27,13 @@ import { RouteConfigurationError, translateRoutes, validateRoutes } from "./tran
 import type {
   FacilitatorClient,
   HTTPResourceServerLike,
+  Network,
   PaywallConfig,
   PaywallProvider,
   ResourceServerLike,
   RouteConfig,
   RoutesConfig,
+  RouteValidationError,
   SchemeRegistration,
   SettlementOverrides,
 } from "./types.js";
@@ -44,7 +46,7 @@ export type PaymentMiddleware = (req: Request, res: Response, next: NextFunction
  *
  * @param syncFacilitatorOnStart - Without effect: facilitators are asked at start, and a request waits for them only if it needs them.
  * @param options - More options of `createPayments`, such as a store.
- * @throws ConfigError with every issue at once, RouteConfigurationError when a scheme is missing
+ * @throws ConfigError with every issue at once, RouteConfigurationError when a scheme cannot do what an option asks for
  */
 export function paymentMiddleware(
   routes: RoutesConfig,
@@ -59,7 +61,13 @@ export function paymentMiddleware(
   const registrations = readResourceServer(server, "server", issues);
   issues.throwIfAny();
   if (registrations === undefined) throw new TypeError("server could not be read");
-  const plan = { server: registrations, owner: server, routes, protectedRequestHooks: [], paywallProvider: undefined };
+  const plan = {
+    server: registrations,
+    owner: server,
+    routes,
+    protectedRequestHooks: undefined,
+    paywallProvider: undefined,
+  };
   return createMiddleware(plan, { paywallConfig, paywall, options });
 }
 
@@ -94,6 +102,11 @@ export function paymentMiddlewareFromConfig(
     for (const { network, server: scheme } of schemes) made.register(network, scheme);
     return made;
   });
+  // Nobody else has this server, so nothing can be registered later.
+  const errors = validateRoutes(routes, (network, scheme) => server.getRegisteredScheme(network, scheme), {
+    withMissing: true,
+  });
+  if (errors.length > 0) throw new RouteConfigurationError(errors);
   return paymentMiddleware(routes, server, paywallConfig, paywall, syncFacilitatorOnStart, options);
 }
 
@@ -115,18 +128,58 @@ interface MiddlewareOptions {
 }
 
 function createMiddleware(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
-  const { server, owner, routes, paywallProvider } = plan;
+  const errors = findErrors(plan);
+  if (errors.length === 0) return createComplete(plan, more);
+  if (errors.some(({ reason }) => reason !== "missing_scheme")) throw new RouteConfigurationError(errors);
+  return createLate(plan, more);
+}
+
+function findErrors({ server, routes }: HTTPRegistrations): RouteValidationError[] {
+  const schemeOf = (network: Network, scheme: string) => findScheme(server.registeredServerSchemes, network, scheme);
+  return validateRoutes(routes, schemeOf, { withMissing: true });
+}
+
+/** A seller may register schemes after the middleware is made. What is missing at a request is the error of that request. */
+function createLate(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
+  let made: PaymentMiddleware | undefined;
+  const make = () => {
+    if (made !== undefined) return made;
+    const errors = findErrors(plan);
+    if (errors.length > 0) throw new RouteConfigurationError(errors);
+    made = createComplete(plan, more);
+    return made;
+  };
+  setImmediate(() => {
+    const notices = findErrors(plan).map(({ routePattern, scheme, network }) => {
+      return {
+        route: routePattern,
+        text: `its requests fail until a scheme is registered for ${scheme} on ${network}`,
+      };
+    });
+    if (notices.length > 0) tell(notices, { ...plan.server.options, ...more.options }.logger);
+    else make();
+  });
+  return async (req, res, next) => {
+    let middleware: PaymentMiddleware;
+    try {
+      middleware = make();
+    } catch (error) {
+      return next(error);
+    }
+    return middleware(req, res, next);
+  };
+}
+
+function createComplete(plan: HTTPRegistrations, more: MiddlewareOptions): PaymentMiddleware {
+  const { server, owner, routes, paywallProvider, protectedRequestHooks } = plan;
   const { paywallConfig, paywall = paywallProvider } = more;
   // Some sellers make the middleware anew for each request.
-  const isRepeatable = more.options === undefined && plan.protectedRequestHooks.length === 0 && paywall === undefined;
-  const repeated = isRepeatable ? tables.find(owner, server, { routes, paywallConfig }) : undefined;
+  const isRepeatable = more.options === undefined && paywall === undefined;
+  const source = protectedRequestHooks ?? owner;
+  const repeated = isRepeatable ? tables.find(source, server, { routes, paywallConfig }) : undefined;
   if (repeated?.known !== undefined) return repeated.known;
   const options: EngineOptions = { ...server.options, ...more.options };
   const schemes = server.registeredServerSchemes;
-  const errors = validateRoutes(routes, (network, scheme) => findScheme(schemes, network, scheme), {
-    withMissing: true,
-  });
-  if (errors.length > 0) throw new RouteConfigurationError(errors);
   const issues = createIssues();
   const warn = createWarner(options.logger);
   const translating = { schemes, paywall, paywallConfig, decimalsOf, warn, issues };
@@ -175,7 +228,7 @@ function isPlain({
     ({ scheme, network }) => !isStock(scheme, network) || moneyParsersOf(scheme).length > 0,
   );
   const isExtended = server.registeredExtensions.size > 0 || passExtensions(routes, []).length > 0;
-  return !hosts && !isExtended && protectedRequestHooks.length === 0;
+  return !hosts && !isExtended && protectedRequestHooks === undefined;
 }
 
 interface EngineContext {
@@ -194,7 +247,7 @@ function createEngine(
   const routeOf = (key: string) => originals.get(key);
   const hooks: PaymentHooks = {
     ...toNativeHooks(server, { routeOf, warn }),
-    ...(protectedRequestHooks.length === 0 ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
+    ...(protectedRequestHooks === undefined ? {} : { onRequest: toRequestHook(protectedRequestHooks, { routeOf }) }),
   };
   const registered = [
     ...(options.extensions ?? []),

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { StateError } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import { type Registrations, readResourceServer } from "../translation/registrations.js";
 import { entriesOf, optionsOf, RouteConfigurationError, validateRoutes } from "../translation/routes.js";
@@ -34,13 +33,8 @@ export class x402HTTPResourceServer {
     return this.routesConfig;
   }
 
-  /**
-   * Adds a hook that is asked before anything else. The first decision counts.
-   *
-   * @throws StateError when the middleware was made without any such hook: it would not ask this one.
-   */
+  /** Adds a hook that is asked before anything else. The first decision counts. */
   onProtectedRequest(hook: ProtectedRequestHook): this {
-    if (unasked.has(this)) throw new StateError("onProtectedRequest: register the hook before the middleware is made");
     this.protectedRequestHooks.push(hook);
     return this;
   }
@@ -82,16 +76,14 @@ export class x402HTTPResourceServer {
   }
 }
 
-/** Servers whose middleware was made, and asks nothing about requests. */
-const unasked = new WeakSet<object>();
-
 /** What a seller bound to routes. */
 export interface HTTPRegistrations {
   readonly server: Registrations;
   /** The resource server itself. */
   readonly owner: object;
   readonly routes: RoutesConfig;
-  readonly protectedRequestHooks: readonly ProtectedRequestHook[];
+  /** The list itself: a seller may add to it later. `undefined`: there is none. */
+  readonly protectedRequestHooks: readonly ProtectedRequestHook[] | undefined;
   readonly paywallProvider: PaywallProvider | undefined;
 }
 
@@ -120,7 +112,6 @@ export function readHTTPResourceServer(
     issues.addText(`${path}.protectedRequestHooks`, expected, "nothing of that kind");
   }
   if (registrations === undefined || !isList) return undefined;
-  if (protectedRequestHooks.length === 0) unasked.add(httpServer);
   return {
     server: registrations,
     owner: server as object,

@@ -15,7 +15,7 @@ import type { Registrations } from "./registrations.js";
 import { entriesOf, optionsOf, toNativeKey } from "./routes.js";
 
 /** What a seller is told at start, besides what concerns single fields of routes. */
-export function findDifferences({ server, routes, protectedRequestHooks }: HTTPRegistrations): readonly Notice[] {
+export function findDifferences({ server, routes, protectedRequestHooks = [] }: HTTPRegistrations): readonly Notice[] {
   return [
     ...SALES.map((text) => ({ route: undefined, text })),
     ...findWidenedKeys(routes),

@@ -65,7 +65,7 @@ export function toRequestHook(
   hooks: readonly ProtectedRequestHook[],
   { routeOf }: Pick<HooksContext, "routeOf">,
 ): NonNullable<PaymentHooks["onRequest"]> {
-  return async (request) => {
+  const ask: NonNullable<PaymentHooks["onRequest"]> = async (request) => {
     const route = routeOf(request.route);
     if (route === undefined) return undefined;
     const context = toRequestContext(request);
@@ -77,6 +77,7 @@ export function toRequestHook(
     }
     return undefined;
   };
+  return Object.assign(ask, { [IS_IDLE]: () => hooks.length === 0 });
 }
 
 function denyWith(status: number, reason: string, body?: unknown): Denial {
