@@ -20,6 +20,7 @@ export type { GateResponse } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
+export { escapeHtml } from "./pricing/paywall.js";
 export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";

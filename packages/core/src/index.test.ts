@@ -39,6 +39,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "createPaymentsEngine",
       "createPaymentsGate",
       "describeThrown",
+      "escapeHtml",
       "exposeHeaders",
       "isHost",
       "isSettlementOverrides",

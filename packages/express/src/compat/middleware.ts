@@ -57,18 +57,23 @@ export function paymentMiddleware(
   options?: EngineOptions,
 ): PaymentMiddleware {
   void syncFacilitatorOnStart;
-  const issues = createIssues();
-  const registrations = readResourceServer(server, "server", issues);
-  issues.throwIfAny();
-  if (registrations === undefined) throw new TypeError("server could not be read");
   const plan = {
-    server: registrations,
+    server: readWhole((issues) => readResourceServer(server, "server", issues)),
     owner: server,
     routes,
     protectedRequestHooks: undefined,
     paywallProvider: undefined,
   };
   return createMiddleware(plan, { paywallConfig, paywall, options });
+}
+
+/** Reads what a seller registered, or throws every issue at once. */
+function readWhole<T>(read: (issues: Issues) => T | undefined): T {
+  const issues = createIssues();
+  const whole = read(issues);
+  issues.throwIfAny();
+  if (whole === undefined) throw new TypeError("the server could not be read");
+  return whole;
 }
 
 /** As {@link paymentMiddleware}, from a server with hooks about requests. */
@@ -80,10 +85,7 @@ export function paymentMiddlewareFromHTTPServer(
   options?: EngineOptions,
 ): PaymentMiddleware {
   void syncFacilitatorOnStart;
-  const issues = createIssues();
-  const plan = readHTTPResourceServer(httpServer, "httpServer", issues);
-  issues.throwIfAny();
-  if (plan === undefined) throw new TypeError("httpServer could not be read");
+  const plan = readWhole((issues) => readHTTPResourceServer(httpServer, "httpServer", issues));
   return createMiddleware(plan, { paywallConfig, paywall, options });
 }
 

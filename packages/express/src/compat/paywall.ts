@@ -5,6 +5,7 @@
  * @see `docs/reference/compat.md`
  * @module
  */
+import { escapeHtml } from "@farebox/core/adapter";
 
 /** Settings of a page. Farebox's own page shows `appName`. */
 export interface PaywallConfig {
@@ -131,16 +132,4 @@ ${offers.join("\n")}
 </body>
 </html>
 `;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

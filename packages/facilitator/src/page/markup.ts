@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { escapeHtml } from "@farebox/core/adapter";
 
 /** Trusted markup, as opposed to text that has to be escaped. */
 export class Html {
@@ -30,19 +31,7 @@ function write(part: Part): string {
   if (part === undefined) return "";
   if (part instanceof Html) return part.toString();
   if (typeof part === "object") return part.map(write).join("");
-  return escapeText(String(part));
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return escapeHtml(String(part));
 }
 
 /** JSON for people. Invisible characters are escaped: they could change how a text looks, or what a terminal does with it. */
