@@ -22,6 +22,17 @@ const PACKAGES = dirname(fileURLToPath(import.meta.url));
 const CORE = join(PACKAGES, "core");
 /** The entry of core that has everything. */
 const WHOLE_CORE = "src/internal.ts";
+/** A module with a twin of CommonJS beside it, `load-ajv.ts` and `load-ajv.cjs`, is replaced by the twin. */
+const loadByRequire = {
+  name: "load-by-require",
+  setup({ onResolve }) {
+    onResolve({ filter: /\/load-\w+\.js$/ }, ({ path, resolveDir }) => {
+      const twin = join(resolveDir, path.replace(/\.js$/, ".cjs"));
+      return existsSync(twin) ? { path: twin } : undefined;
+    });
+  },
+};
+
 /** Every package but core imports all of core from one file. */
 const importWholeCore = {
   name: "import-whole-core",
@@ -60,11 +71,14 @@ async function bundle(folder) {
     outbase: "src",
     bundle: true,
     alias: insideOf(folder),
-    plugins: isCore ? [] : [importWholeCore],
+    plugins: isCore ? [loadByRequire] : [loadByRequire, importWholeCore],
     external: outsideOf(folder),
     format: "esm",
     platform: "node",
     target: "node20.19",
+    // A module of CommonJS stands beside the bundle: Node runs it as it is, and a seller's bundler sees what it requires.
+    loader: { ".cjs": "copy" },
+    assetNames: "[name]",
     logLevel: "warning",
     metafile: true,
   };
@@ -142,7 +156,7 @@ function manifestOf(folder) {
 
 /** Code of earlier builds; a chunk has another name when its content changes. */
 function removeLeftovers(folder, written) {
-  const names = readdirSync(join(folder, "dist"), { recursive: true }).filter((name) => name.endsWith(".js"));
+  const names = readdirSync(join(folder, "dist"), { recursive: true }).filter((name) => /\.c?js$/.test(name));
   for (const name of names.map((each) => join("dist", each))) {
     if (!written.has(name)) rmSync(join(folder, name));
   }

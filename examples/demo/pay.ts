@@ -5,6 +5,7 @@
  * @module
  */
 import { readFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { anvilAccounts } from "@farebox/testing";
 import { decodeHeader, payFor } from "./client.js";
@@ -105,10 +106,21 @@ async function pay({ url, init }: Order, privateKey: `0x${string}`): Promise<voi
     line(`${request.method} ${request.url} → ${status} ${statusText}`);
   });
   line(await response.text());
-  const receipt = decodeHeader(response.headers.get("PAYMENT-RESPONSE"));
+  const receipt = decodeHeader(response.headers.get("PAYMENT-RESPONSE")) ?? (await fetchReceipt(response));
   if (receipt !== undefined) value(receipt);
   if (response.ok && receipt?.["success"] === true) good("paid");
   else fail(response.ok ? "the URL requires no payment" : `not paid: the response status is ${response.status}`);
+}
+
+/** A metered response has its receipt at its end, which `fetch` does not show, and by a URL. */
+async function fetchReceipt({ headers }: Response): Promise<Record<string, unknown> | undefined> {
+  const url = headers.get("PAYMENT-RECEIPT-URL");
+  if (url === null) return undefined;
+  for (;;) {
+    const response = await fetch(url);
+    if (response.status !== 202) return (await response.json()) as Record<string, unknown>;
+    await setTimeout(1000 * Number(response.headers.get("Retry-After") ?? 1));
+  }
 }
 
 function fail(text: string): void {

@@ -14,6 +14,9 @@ import { Ledger, LedgerError } from "./ledger.js";
 /** A status, and JSON. */
 type Reply = readonly [status: number, body: unknown];
 
+/** As on Algorand's networks. */
+const SECONDS_PER_ROUND = 2.8;
+
 export class LocalAlgod {
   readonly ledger: Ledger = new Ledger();
   /** Each received request: its method, and its path without the query. */
@@ -28,6 +31,8 @@ export class LocalAlgod {
   genesisHash: Buffer = GENESIS_HASH;
   readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
   readonly #landed = new Map<string, SignedTransaction>();
+  /** Since the last round. */
+  #secondsSince = 0;
   #kept: SignedTransaction[][] = [];
 
   static async start(): Promise<LocalAlgod> {
@@ -42,6 +47,14 @@ export class LocalAlgod {
 
   get sent(): boolean {
     return this.asked.includes("POST /v2/transactions");
+  }
+
+  /** Lets time pass on the chain, with a round for each 2.8 seconds. */
+  passTime(seconds: number): void {
+    this.#secondsSince += seconds;
+    const rounds = Math.floor(this.#secondsSince / SECONDS_PER_ROUND);
+    this.ledger.round += rounds;
+    this.#secondsSince -= rounds * SECONDS_PER_ROUND;
   }
 
   /** Applies the kept groups. */
@@ -112,7 +125,7 @@ export class LocalAlgod {
       "next-version-round": this.ledger.round + 1,
       "next-version-supported": true,
       "stopped-at-unsupported-round": false,
-      "time-since-last-round": 0,
+      "time-since-last-round": Math.round(this.#secondsSince * 1e9),
     };
   }
 

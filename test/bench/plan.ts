@@ -8,6 +8,9 @@ import type { Recorded } from "./recorded.js";
 /** Who answers. */
 export type Side = "bare" | "reference" | "farebox";
 
+/** What a process of the benchmark sells. `metered`: Farebox with one metered route. */
+export type App = Side | "metered";
+
 /** A payment store of several processes. */
 export interface StorePlace {
   readonly kind: "redis" | "postgres" | "sqlite";
@@ -17,7 +20,7 @@ export interface StorePlace {
 
 /** The server to start. */
 export interface Plan {
-  readonly side: Side;
+  readonly side: App;
   /** How many keys the table has besides the ones that are asked for. */
   readonly fillers: number;
   /** Offers of the priced routes: one on EVM; or one each on two EVM networks and on Solana, with a declaration for discovery. */
@@ -48,6 +51,9 @@ export const PATHS = {
   freeLarge: "/free-files/large",
   events: "/events",
   freeEvents: "/free-events",
+  /** `?events=1000&rate=100`: so many events, so many a second. Without a rate, as fast as the client reads. */
+  tokens: "/tokens",
+  freeTokens: "/free-tokens",
 } as const;
 
 /** The keys of the priced ones, as a seller writes them. */

@@ -183,6 +183,19 @@ describe("imports", () => {
   });
 });
 
+test("a skip of onBeforeVerify needs no decision: no facilitator is asked, as with the reference", () => {
+  const source = [
+    'import { x402ResourceServer } from "@x402/express";',
+    "const server = new x402ResourceServer(client)",
+    "  .onBeforeVerify(async () => ({ skip: true, result: { isValid: true } }))",
+    "  .onBeforeSettle(async () => {",
+    "    return { skip: true, result };",
+    "  });",
+  ].join("\n");
+  const decided = migrated(source).findings.filter(({ level }) => level === "decide");
+  expect(decided).toMatchObject([{ line: 5, difference: "skip" }]);
+});
+
 describe("differences", () => {
   const HEAD =
     'import { paymentMiddleware, paymentMiddlewareFromConfig, setSettlementOverrides } from "@x402/express";\n';
@@ -199,8 +212,10 @@ describe("differences", () => {
     ["class Own extends a.whole.x402ResourceServer {}", "subclasses"],
     ["server.onSettleFailure(async () => ({ recovered: true, result }))", "recovered"],
     ["server.onBeforeSettle(() => ({ skip: true, result }))", "skip"],
+    ["const always = () => ({ skip: true, result })", "skip"],
     ["hook(() => { required.accepts.push(offer); })", "offers"],
     ['const route = { extra: { paymentFlow: "escrow" } }', "escrow"],
+    ['import { UptoSvmScheme } from "@x402/svm/upto/server"; new UptoSvmScheme()', "escrow"],
     ['const route = { price: "$0.0000001" }', "amounts"],
     ["const route = { maxTimeoutSeconds: 5 }", "timeouts"],
     ['import { createSIWxRequestHook } from "@x402/extensions"; createSIWxRequestHook({ storage })', "sign-in-origin"],
@@ -235,8 +250,12 @@ describe("differences", () => {
     [`const route = { description: "${"x".repeat(501)}" }`, "descriptions"],
     ['app.get("/x", (req, res) => res.redirect("/y"))', "redirects"],
     ['app.get("/x", (req, res) => res.status(304).end())', "responses-that-are-not-charged"],
+    ['app.get("/x", (req, res) => res.writeHead(500).end())', "responses-that-are-not-charged"],
+    ["class Night extends ExactSvmScheme {}", "hosted-schemes"],
+    ["class Credits implements SchemeNetworkServer {}", "hosted-schemes"],
     ["server.register(network, new ExactSvmScheme({ rpcUrl }))", "rpcurl"],
     ['const routes = { "POST /x/": route }', "keys"],
+    ['const routes = { "GET /x/": route }', "keys"],
     ['const routes = { "POST /files/*rest": route }', "keys"],
     ['import { ExactStellarScheme } from "@x402/stellar/exact/server"', "hosted-schemes"],
     ['app.get("/x", (req, res) => read(req.get("X-PAYMENT")))', "the-first-version"],
@@ -246,6 +265,7 @@ describe("differences", () => {
 
   test.each([
     'app.get("/x", (req, res) => read(req.headers["payment-signature"] ?? req.headers["x-payment"]))',
+    'app.get("/x", (req, res) => res.writeHead(201).end())',
     "new Client({ url })",
     'try { load() } catch {} setSettlementOverrides(res, { amount: "5" })',
     'import { SETTLEMENT_OVERRIDES_HEADER } from "@x402/express"',

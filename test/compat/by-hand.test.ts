@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { generateKeyPairSync, sign } from "node:crypto";
 import {
   ExactEvmScheme,
   type FacilitatorClient,
@@ -14,9 +15,16 @@ import {
   UptoEvmScheme,
   x402ResourceServer,
 } from "@farebox/express/compat";
+import {
+  createJWSOfferReceiptIssuer,
+  createOfferReceiptExtension,
+  declareOfferReceiptExtension,
+} from "@farebox/express/compat/extensions";
 import { createPayer } from "@farebox/testing";
 import * as core from "@x402/core/server";
 import { SettleError } from "@x402/core/types";
+import * as evm from "@x402/evm/exact/server";
+import { decodeSignedOffers, extractOffersFromPaymentRequired, verifyOfferSignatureJWS } from "@x402/extensions";
 import type { RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
@@ -140,6 +148,46 @@ test("a settlement without a verification verifies first", async () => {
   expect(stage.facilitator.calls.verify).toHaveLength(1);
 });
 
+describe("hooks by hand", () => {
+  async function openHooked() {
+    const { server, facilitator } = await openServer();
+    const seen: unknown[] = [];
+    const note = (context: object) => {
+      const { transportContext, declaredExtensions } = context as Record<string, unknown>;
+      seen.push([transportContext, declaredExtensions]);
+    };
+    server.onBeforeVerify(async (context) => note(context)).onAfterSettle(async (context) => note(context));
+    const [requirements] = await server.buildPaymentRequirements(TERMS);
+    const payer = createPayer();
+    facilitator.ledger.fund(payer.address, 1_000_000n);
+    const payment = (await payer.signExact(requirements as never)) as unknown as PaymentPayload;
+    return { server, seen, requirements: requirements!, payment };
+  }
+
+  test("hear of no request if the seller says nothing of one", async () => {
+    const { server, seen, requirements, payment } = await openHooked();
+    await server.verifyPayment(payment, requirements);
+    expect(await server.settlePayment(payment, requirements)).toMatchObject({ success: true });
+    expect(seen).toEqual([
+      [undefined, {}],
+      [undefined, {}],
+    ]);
+  });
+
+  test("get the transport context and the declarations that the seller passes", async () => {
+    const { server, seen, requirements, payment } = await openHooked();
+    const adapter = { getHeader: () => undefined, getUrl: () => "https://shop.example/jobs" };
+    const transport = { request: { adapter, path: "/jobs", method: "POST" }, job: 7 };
+    const declared = { registry: { owner: "us" } };
+    await server.verifyPayment(payment, requirements, declared, transport);
+    expect(await server.settlePayment(payment, requirements, declared, transport)).toMatchObject({ success: true });
+    expect(seen).toEqual([
+      [transport, declared],
+      [transport, declared],
+    ]);
+  });
+});
+
 test("a part of what was authorized is settled by upto", async () => {
   const { server, facilitator, income } = await openServer();
   const [requirements] = await server.buildPaymentRequirements({ ...TERMS, scheme: "upto" });
@@ -255,4 +303,72 @@ test("a scheme that is not registered is named", async () => {
   await expect(server.buildPaymentRequirements({ ...TERMS, network: "solana:abc" })).rejects.toThrow(
     RouteConfigurationError,
   );
+});
+
+describe("extensions that are registered with a server that sells by hand", () => {
+  const resource = { url: "https://api.example.com/paid", description: "Weather data" };
+  const tally = { info: { at: 1 }, schema: { type: "object" } };
+  /** Made anew for each call: the reference writes to it. */
+  const declare = () => structuredClone({ tally, "nobody-knows": { note: "sent as it is" } });
+
+  test.each([
+    ["the reference", core.x402ResourceServer as never, evm.ExactEvmScheme as never],
+    ["compat", x402ResourceServer, ExactEvmScheme],
+  ] as [string, typeof x402ResourceServer, typeof ExactEvmScheme][])(
+    "are asked and add to challenge and receipt, with %s",
+    async (_name, Server, Scheme) => {
+      const stage = await openStage();
+      const client = new HTTPFacilitatorClient({ url: stage.facilitatorServer.url });
+      const asked: unknown[] = [];
+      const server = new Server(client, QUIET)
+        .register(NETWORK, new Scheme())
+        .onBeforeVerify(async ({ declaredExtensions }) => void asked.push(Object.keys(declaredExtensions)))
+        .registerExtension({
+          key: "tally",
+          enrichPaymentRequiredResponse: async (declaration) => ({ ...(declaration as object), added: true }),
+          enrichSettlementResponse: async (declaration) => ({ declaration, added: true }),
+          hooks: {
+            onBeforeVerify: async (declaration) => void asked.push(["onBeforeVerify", declaration]),
+            onAfterSettle: async (declaration) => void asked.push(["onAfterSettle", declaration]),
+          },
+        });
+      await server.initialize();
+      const [requirements] = await server.buildPaymentRequirements(TERMS);
+      const required = await server.createPaymentRequiredResponse([requirements!], resource, "Pay", declare());
+      expect(required).toMatchObject({ error: "Pay", resource, accepts: [requirements] });
+      expect(required.extensions).toEqual({ ...declare(), tally: { ...tally, added: true } });
+
+      const payer = createPayer();
+      stage.facilitator.ledger.fund(payer.address, 1_000n);
+      const payment = { ...(await payer.signExact(requirements as never)), resource } as never;
+      expect(await server.verifyPayment(payment, requirements!, declare())).toMatchObject({ isValid: true });
+      const settled = await server.settlePayment(payment, requirements!, declare());
+      expect(settled).toMatchObject({ success: true, extensions: { tally: { declaration: tally, added: true } } });
+      const hooks = ["onBeforeVerify", "onAfterSettle"].map((name) => [name, tally]);
+      expect(asked).toEqual([["tally", "nobody-knows"], ...hooks]);
+    },
+  );
+
+  test("sign offers that the reference's verifier takes, and the receipt", async () => {
+    const { server, facilitator } = await openServer();
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const issuer = createJWSOfferReceiptIssuer("did:web:api.example.com#key-1", {
+      algorithm: "EdDSA",
+      sign: async (bytes) => sign(null, bytes, privateKey).toString("base64url"),
+    });
+    server.registerExtension(createOfferReceiptExtension(issuer));
+    const [requirements] = await server.buildPaymentRequirements(TERMS);
+    const offering = declareOfferReceiptExtension();
+    const required = await server.createPaymentRequiredResponse([requirements!], resource, undefined, offering);
+    const [offer] = decodeSignedOffers(extractOffersFromPaymentRequired(required as never));
+    const signed = await verifyOfferSignatureJWS(offer!.signedOffer as never, publicKey as never);
+    expect(signed).toMatchObject({ resourceUrl: resource.url, amount: "1000", payTo: PAY_TO });
+
+    const payer = createPayer();
+    facilitator.ledger.fund(payer.address, 1_000n);
+    const payment = { ...(await payer.signExact(requirements as never)), resource } as never;
+    await server.verifyPayment(payment, requirements!, offering);
+    const { extensions } = await server.settlePayment(payment, requirements!, offering);
+    expect(extensions).toMatchObject({ "offer-receipt": { info: { receipt: { format: "jws" } } } });
+  });
 });

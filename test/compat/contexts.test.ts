@@ -4,6 +4,7 @@
  * @module
  */
 import * as compat from "@farebox/express/compat";
+import { createPayer } from "@farebox/testing";
 import { HTTPFacilitatorClient as ForeignClient } from "@x402/core/server";
 import { ExactEvmScheme as ForeignScheme } from "@x402/evm/exact/server";
 import * as reference from "@x402/express";
@@ -191,4 +192,30 @@ test("the log has what a hook threw, in one line and cut", async () => {
   const line = lines.find((one) => (one as { event: string }).event === "hook_failed") as { message: string };
   expect(line).toMatchObject({ hook: "onAfterSettle", error: "RangeError" });
   expect(line.message).toMatch(/^no book [\x20-\x7e]{0,200}$/);
+});
+
+test("a client's change to what it echoes is refused by the reference; compat's hooks see it beside what the seller declared", async () => {
+  silence();
+  const tier = { info: { tier: "plain" }, schema: { type: "object" } };
+  const changed = { tier: { ...tier, info: { tier: "gold" } } };
+  async function sell(side: Compat) {
+    const seen: unknown[] = [];
+    const { origin, facilitator, offer } = await openShop(side, {
+      routes: { "GET /goods": { accepts: OPTION, extensions: { tier } } },
+      register: (server) =>
+        server.onBeforeVerify(async ({ paymentPayload, declaredExtensions }) => {
+          seen.push(paymentPayload.extensions, declaredExtensions);
+        }),
+    });
+    const payer = createPayer();
+    facilitator.ledger.fund(payer.address, 10_000n);
+    const payment = { ...(await payer.signExact((await offer()) as never)), extensions: changed };
+    const headers = { "PAYMENT-SIGNATURE": Buffer.from(JSON.stringify(payment)).toString("base64") };
+    const response = await fetch(`${origin}/shop/goods`, { headers });
+    return { status: response.status, error: response.headers.get("PAYMENT-REQUIRED"), seen };
+  }
+  const theirs = await sell(reference as unknown as Compat);
+  expect(theirs).toMatchObject({ status: 402, seen: [] });
+  expect(decode(theirs.error)).toMatchObject({ error: "extension_echo_mismatch" });
+  expect(await sell(compat)).toMatchObject({ status: 200, seen: [changed, { tier }] });
 });

@@ -269,16 +269,22 @@ test("onVerifiedPaymentCanceled hears of a handler that fails, with its status",
 
 test("onVerifyFailure and onAfterVerify hear of a payment that the facilitator refuses", async () => {
   const seen: unknown[] = [];
+  const errors: unknown[] = [];
   const { buy, facilitator, payer } = await openShop({
     register: (server) =>
       server
         .onAfterVerify(async ({ result }) => void seen.push(result.isValid, result.invalidReason))
-        .onVerifyFailure(async ({ error }) => void seen.push(error.message)),
+        .onVerifyFailure(async ({ error }) => {
+          seen.push(error.message);
+          errors.push(error);
+        }),
   });
   facilitator.ledger.fund(payer, -1_000_000n);
   const response = await buy();
   expect([response.status, errorOf(response)]).toEqual([402, expect.stringContaining("insufficient_funds")]);
   expect(seen).toEqual([false, "insufficient_funds", expect.stringContaining("insufficient_funds")]);
+  // Sellers log its fields.
+  expect(errors).toMatchObject([{ name: "VerifyError", invalidReason: "insufficient_funds", payer, statusCode: 200 }]);
 });
 
 test("onSettleFailure hears of a settlement that is refused, and cannot recover it", async () => {

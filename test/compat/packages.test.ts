@@ -4,12 +4,14 @@
  * @module
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as compat from "@farebox/express/compat";
 import * as reference from "@x402/express";
-import { expect, test } from "vitest";
+import { build } from "esbuild";
+import { expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../scripts/pack.mjs";
 
 const { exports } = JSON.parse(readFileSync(join(ROOT, "packages/express/package.json"), "utf8"));
@@ -26,6 +28,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   "/evm/exact/server": ["ExactEvmScheme", "registerExactEvmScheme"],
   "/evm/upto/server": ["UptoEvmScheme"],
   "/svm/exact/server": ["ExactSvmScheme", "registerExactSvmScheme"],
+  "/svm/upto/server": ["UptoSvmScheme"],
+  "/evm/batch-settlement/server": ["BatchSettlementEvmScheme"],
   "/avm/exact/server": ["ExactAvmScheme"],
   "/extensions": [
     "declareDiscoveryExtension",
@@ -63,4 +67,49 @@ test.each(Object.entries(NAMES))("@farebox/express/compat%s has what sellers imp
 test("a class is the same in every sub-path", async () => {
   const { HTTPFacilitatorClient } = await import("@farebox/express/compat/core/server");
   expect(HTTPFacilitatorClient).toBe(compat.HTTPFacilitatorClient);
+});
+
+/** A seller's file of the reference, which bundlers read with an alias. */
+const SELLER = `
+  import { HTTPFacilitatorClient, x402ResourceServer } from "@x402/core/server";
+  import { ExactEvmScheme } from "@x402/evm/exact/server";
+  import { paymentMiddleware } from "@x402/express";
+  import { declareDiscoveryExtension } from "@x402/extensions/bazaar";
+  import { createPaywall } from "@x402/paywall";
+  import { evmPaywall } from "@x402/paywall/evm";
+  import express from "express";
+
+  const supported = { kinds: [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }], extensions: [], signers: {} };
+  const client = new HTTPFacilitatorClient({ url: "https://facilitator.example" });
+  client.getSupported = async () => supported;
+  const server = new x402ResourceServer(client).register("eip155:84532", new ExactEvmScheme());
+  const accepts = { scheme: "exact", price: "$0.01", network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" };
+  const extensions = declareDiscoveryExtension({ output: { example: { weather: "sunny" } } });
+  const paywall = createPaywall().withNetwork(evmPaywall).build();
+  const app = express();
+  app.use(paymentMiddleware({ "GET /weather": { accepts, extensions } }, server, undefined, paywall));
+  app.get("/weather", (_req, res) => res.json({ weather: "sunny" }));
+  const listening = app.listen(0, async () => {
+    const response = await fetch("http://127.0.0.1:" + listening.address().port + "/weather");
+    process.stdout.write("status " + response.status, () => process.exit());
+  });`;
+
+test.each([
+  ["esm", false],
+  ["cjs", false],
+  ["cjs", true],
+] as const)("an alias of a bundler makes one file for Node, as %s, minified: %j", async (format, minify) => {
+  const folder = mkdtempSync(join(tmpdir(), "farebox-bundle-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const outfile = join(folder, format === "esm" ? "seller.mjs" : "seller.cjs");
+  // Express is CommonJS, which requires modules of Node.
+  const banner = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+  await build({
+    stdin: { contents: SELLER, resolveDir: join(ROOT, "test") },
+    ...{ alias: { "@x402": "@farebox/express/compat" }, bundle: true, format, minify, outfile, platform: "node" },
+    ...(format === "esm" ? { banner: { js: banner } } : {}),
+    logLevel: "silent",
+  });
+  const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder });
+  expect(stdout).toContain("status 402");
 });

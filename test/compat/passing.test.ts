@@ -113,3 +113,33 @@ test("a function that waits for the middleware goes on when the response is over
     ["/paid", 200, true, true],
   ]);
 });
+
+test("tables of several servers share a handler: a request that one of them sold gets past the others", async () => {
+  const { facilitatorServer, serve, pay, income } = await openStage();
+  const app = quietApp();
+  const at = (price: string) => ({ accepts: { ...ROUTE.accepts, network: NETWORK, price } as const });
+  const tables: readonly compat.RoutesConfig[] = [
+    { "GET /credits": at("$0.003"), "GET /sized": at("$0.005") },
+    { "GET /night": at("$0.002") },
+    { "GET /cheap": at("$0.004"), "GET /cheaper": at("$0.001") },
+  ];
+  for (const routes of tables) {
+    const client = new compat.HTTPFacilitatorClient({ url: facilitatorServer.url });
+    const server = new compat.x402ResourceServer(client).register(NETWORK, new compat.ExactEvmScheme());
+    app.use(compat.paymentMiddleware(routes, server, undefined, undefined, true, QUIET));
+  }
+  app.get("/:what", goods);
+  const url = await serve(app);
+  const bought: unknown[] = [];
+  for (const path of ["/credits", "/sized", "/night", "/cheap", "/cheaper"]) {
+    const before = income();
+    bought.push([path, (await pay(url + path)).status, income() - before]);
+  }
+  expect(bought).toEqual([
+    ["/credits", 200, 3000n],
+    ["/sized", 200, 5000n],
+    ["/night", 200, 2000n],
+    ["/cheap", 200, 4000n],
+    ["/cheaper", 200, 1000n],
+  ]);
+});

@@ -8,6 +8,7 @@ import { ConfigError } from "@farebox/express";
 import {
   ExactEvmScheme,
   HTTPFacilitatorClient,
+  type PaymentOption,
   paymentMiddleware,
   paymentMiddlewareFromConfig,
   paymentMiddlewareFromHTTPServer,
@@ -18,6 +19,8 @@ import {
   x402HTTPResourceServer,
   x402ResourceServer,
 } from "@farebox/express/compat";
+import * as core from "@x402/core/server";
+import express from "express";
 import { describe, expect, test } from "vitest";
 import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp } from "./stage.js";
 
@@ -62,6 +65,45 @@ function thrownBy(act: () => unknown): unknown {
   }
   return undefined;
 }
+
+test("a price function that throws with the payment changes nothing: the quote holds", async () => {
+  let calls = 0;
+  const price: PaymentOption["price"] = () => {
+    calls += 1;
+    if (calls > 1) throw new Error("asked twice");
+    return "$0.002";
+  };
+  const { pay, url, income } = await openShop({ "GET /paid": { accepts: { ...OPTION, price } } });
+  expect((await pay(`${url}/paid`)).status).toBe(200);
+  expect([calls, income()]).toEqual([2, 2000n]);
+});
+
+test("a price function is called with the payment, too, and the handler finds what it noted", async () => {
+  const quoted = new WeakMap<object, string>();
+  let calls = 0;
+  const stage = await openStage();
+  const client = new HTTPFacilitatorClient({ url: stage.facilitatorServer.url });
+  const server = new x402ResourceServer(client).register("eip155:*", new ExactEvmScheme());
+  const accepts: PaymentOption = {
+    ...{ scheme: "exact", network: NETWORK, payTo: PAY_TO },
+    async price({ adapter }) {
+      const body = adapter.getBody?.() as { readonly texts: readonly string[] };
+      await Promise.resolve();
+      const price = `$${(0.001 * body.texts.length).toFixed(3)}`;
+      quoted.set(body, price);
+      calls += 1;
+      return price;
+    },
+  };
+  const app = quietApp().use(express.json());
+  app.use(paymentMiddleware({ "POST /count": { accepts } }, server, undefined, undefined, true, QUIET));
+  app.post("/count", (req, res) => void res.json({ quoted: quoted.get(req.body) }));
+  const url = `${await stage.serve(app)}/count`;
+  const body = JSON.stringify({ texts: ["a", "b"] });
+  const response = await stage.pay(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  expect([response.status, await response.json()]).toEqual([200, { quoted: "$0.002" }]);
+  expect([calls, stage.income()]).toEqual([2, 2000n]);
+});
 
 describe("keys", () => {
   test.each([
@@ -247,6 +289,42 @@ describe("mistakes", () => {
     expect(thrownBy(() => paymentMiddlewareFromHTTPServer(own))).toMatchObject({
       issues: [{ path: "httpServer.initialize" }],
     });
+  });
+
+  test.each([
+    ["compat", x402ResourceServer, HTTPFacilitatorClient],
+    ["the reference", core.x402ResourceServer as never, core.HTTPFacilitatorClient as never],
+  ] as [string, typeof x402ResourceServer, typeof HTTPFacilitatorClient][])(
+    "a subclass that replaces methods of x402ResourceServer of %s is refused, and each of them is named",
+    (_name, Server, Client) => {
+      const registered: string[] = [];
+      class Own extends Server {
+        override register(...args: Parameters<x402ResourceServer["register"]>) {
+          registered.push(args[0]);
+          return super.register(...args);
+        }
+        override onBeforeVerify(...args: Parameters<x402ResourceServer["onBeforeVerify"]>) {
+          return super.onBeforeVerify(...args);
+        }
+        override async verifyPayment() {
+          return { isValid: false };
+        }
+      }
+      const server = new Own(new Client({ url: "https://facilitator.example" })).register(
+        NETWORK,
+        new ExactEvmScheme(),
+      );
+      const issues = [{ path: "server.verifyPayment" }];
+      expect(thrownBy(() => paymentMiddleware({ "GET /paid": { accepts: OPTION } }, server))).toMatchObject({ issues });
+      expect(registered).toEqual([NETWORK]);
+    },
+  );
+
+  test("a method that a seller replaces on x402ResourceServer is named as well", () => {
+    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: "https://facilitator.example" }));
+    server.register(NETWORK, new ExactEvmScheme()).settlePayment = () => Promise.reject(new Error("closed"));
+    const issues = [{ path: "server.settlePayment" }];
+    expect(thrownBy(() => paymentMiddleware({ "GET /paid": { accepts: OPTION } }, server))).toMatchObject({ issues });
   });
 
   test("an option whose scheme is not registered is named, with the reference's reason", () => {

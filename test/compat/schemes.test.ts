@@ -9,6 +9,8 @@ import {
   type FacilitatorClient,
   HTTPFacilitatorClient,
   type Network,
+  BatchSettlementEvmScheme as OwnBatchSettlementEvmScheme,
+  UptoSvmScheme as OwnUptoSvmScheme,
   type PaymentPayload,
   type Price,
   paymentMiddleware,
@@ -22,9 +24,11 @@ import {
   x402ResourceServer,
 } from "@farebox/express/compat";
 import { SettleError as ForeignSettleError, VerifyError as ForeignVerifyError } from "@x402/core/types";
+import { BatchSettlementEvmScheme } from "@x402/evm/batch-settlement/server";
 import { ExactEvmScheme as ForeignScheme } from "@x402/evm/exact/server";
+import { UptoSvmScheme } from "@x402/svm/upto/server";
 import { describe, expect, test } from "vitest";
-import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
+import { decode, NETWORK, openStage, PAY_TO, PAY_TO_SVM, QUIET, quietApp, SOLANA, type Stage } from "./stage.js";
 
 const OPTION = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO } as const;
 const ROUTES: RoutesConfig = { "GET /paid": { accepts: OPTION } };
@@ -78,6 +82,22 @@ describe("a money parser", () => {
     expect(income()).toBe(20_000n);
   });
 
+  test.each([
+    ["ours", ExactEvmScheme],
+    ["the reference's", ForeignScheme],
+  ])("of a scheme of %s is asked for a price that names a token, too", async (_name, Scheme) => {
+    const asked: unknown[] = [];
+    const doubled = { amount: "20000", asset: USDC, extra: { name: "USDC", version: "2" } };
+    const scheme: SchemeNetworkServer = new Scheme().registerMoneyParser(async (amount) => {
+      asked.push(amount);
+      return doubled;
+    });
+    const routes: RoutesConfig = { "GET /paid": { accepts: { ...OPTION, price: "0.01 USDC" } } };
+    const { pay, url, income } = await openShop({ scheme, routes });
+    expect((await pay(url)).status).toBe(200);
+    expect([income(), asked[0]]).toEqual([20_000n, "0.01"]);
+  });
+
   test("is asked for its own network only", async () => {
     const stage = await openStage();
     const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: stage.facilitatorServer.url }))
@@ -92,17 +112,50 @@ describe("a money parser", () => {
   });
 });
 
-test("a subclass of the reference's scheme prices, and its payments are read as those of the scheme", async () => {
-  class HalfPrice extends ForeignScheme {
-    override async parsePrice(price: Price, network: Network): Promise<AssetAmount> {
-      const parsed = await super.parsePrice(price, network);
-      return { ...parsed, amount: (BigInt(parsed.amount) / 2n).toString() };
+describe.each([
+  ["ours", ExactEvmScheme],
+  ["the reference's", ForeignScheme],
+])("a scheme made of %s", (_name, Scheme) => {
+  test("by a subclass prices, and its payments are read as those of the scheme", async () => {
+    class HalfPrice extends (Scheme as typeof ExactEvmScheme) {
+      override async parsePrice(price: Price, network: Network): Promise<AssetAmount> {
+        const parsed = await super.parsePrice(price, network);
+        return { ...parsed, amount: (BigInt(parsed.amount) / 2n).toString() };
+      }
     }
-  }
-  const { pay, url, income, facilitator } = await openShop({ scheme: new HalfPrice() });
-  expect((await pay(url)).status).toBe(200);
-  expect(income()).toBe(5000n);
-  expect(facilitator.calls.verify).toHaveLength(1);
+    const { pay, url, income, facilitator } = await openShop({ scheme: new HalfPrice() });
+    expect((await pay(url)).status).toBe(200);
+    expect(income()).toBe(5000n);
+    expect(facilitator.calls.verify).toHaveLength(1);
+  });
+
+  test.each<[string, RoutesConfig]>([
+    ["a text", { "GET /paid": { accepts: { ...OPTION, price: "2 credits" } } }],
+    ["a function's text", { "GET /paid": { accepts: { ...OPTION, price: () => "2 credits" } } }],
+  ])("by an object around it prices %s in units of its own", async (_what, routes) => {
+    const asked: unknown[] = [];
+    const inner = new Scheme();
+    const credits: SchemeNetworkServer = {
+      scheme: "exact",
+      defaultAssetTransferMethod: "eip3009",
+      paymentFlows: { eip3009: { supported: ["authorization"], default: "authorization" } },
+      parsePrice(price, network) {
+        asked.push(price);
+        return inner.parsePrice(`$${Number.parseFloat(String(price)) / 1000}`, network);
+      },
+      async enhancePaymentRequirements(requirements, kind, keys) {
+        const enhanced = await (inner as ExactEvmScheme).enhancePaymentRequirements(requirements, kind, keys);
+        return { ...enhanced, extra: { ...enhanced.extra, unit: "credit" } };
+      },
+    };
+    const { pay, url, income } = await openShop({ scheme: credits, routes });
+    expect((await pay(url)).status).toBe(200);
+    expect([income(), asked[0]]).toEqual([2000n, "2 credits"]);
+  });
+
+  test.each(["$0.01", 0.01, "0.01 USD", "0.01 USDC"])("reads the price %s as the reference does", async (price) => {
+    expect(await new Scheme().parsePrice(price, NETWORK)).toEqual(await new ForeignScheme().parsePrice(price, NETWORK));
+  });
 });
 
 /** As `ExactStellarScheme` is written. */
@@ -289,5 +342,28 @@ describe("a facilitator client of the reference's shape", () => {
       ["verify", "v"],
       ["settle", "s"],
     ]);
+  });
+});
+
+test.each([OwnUptoSvmScheme, OwnBatchSettlementEvmScheme])("%o is there, and says why it is refused", (Refused) => {
+  expect(() => new Refused({ rpcUrl: "https://node.example" })).toThrow(
+    /does not settle by escrow, received \w+Scheme/,
+  );
+});
+
+describe("a scheme that needs more of its server than prices", () => {
+  const client = new HTTPFacilitatorClient({ url: "https://facilitator.example" });
+  const escrow = { default: { supported: ["escrow"], default: "escrow" } } as const;
+
+  test.each([
+    ["UptoSvmScheme", SOLANA, PAY_TO_SVM, new UptoSvmScheme(), /has settleOnCancel/],
+    ["BatchSettlementEvmScheme", NETWORK, PAY_TO, new BatchSettlementEvmScheme(PAY_TO), /has enrichSettlementPayload/],
+    ["one of the seller's", STELLAR, PAY_TO, { ...stellar, paymentFlows: escrow }, /settles by escrow/],
+  ] as const)("is refused at start: %s", (_name, network, payTo, server, why) => {
+    const { scheme } = server;
+    const routes = { "GET /paid": { accepts: { scheme, price: "$0.01", network, payTo } } };
+    const start = () => paymentMiddlewareFromConfig(routes, client, [{ network, server }]);
+    expect(start).toThrow(expect.objectContaining({ name: "RouteConfigurationError" }));
+    expect(start).toThrow(why);
   });
 });

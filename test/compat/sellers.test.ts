@@ -205,6 +205,18 @@ const SCENARIOS: Readonly<Record<string, readonly Ask[]>> = {
     { path: "/library" },
     { path: "/instant" },
   ],
+  "token-stream.mjs": [
+    { method: "POST", path: "/generate", body: { tokens: 7 } },
+    { method: "POST", path: "/generate", body: { tokens: 20, plain: true } },
+  ],
+  "credit-desk.mjs": [
+    { path: "/credits" },
+    { path: "/sized?n=5" },
+    { path: "/night" },
+    { path: "/cheap" },
+    { path: "/cheaper" },
+  ],
+  "cloud-report.cjs": [{ path: "/report/2025" }, { path: "/report/1900" }, { path: "/report", isPaid: false }],
 };
 
 /** What a seller's file keeps for itself: the same on all sides. */

@@ -1,5 +1,5 @@
 /**
- * The pages of benchmarks are what `pnpm bench` and `pnpm bench:stores` write from the figures in JSON beside them.
+ * The pages of benchmarks are what `pnpm bench`, `pnpm bench:stores` and `pnpm bench:metered` write from the figures in JSON beside them.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type Measured, renderBenchmarks } from "../bench/pages/benchmarks.js";
 import { drawCharts } from "../bench/pages/charts.js";
+import { type MeasuredMetered, renderMeteredBenchmarks } from "../bench/pages/metered.js";
 import type { Soak } from "../bench/pages/soak.js";
 import { type MeasuredStores, renderStoreBenchmarks } from "../bench/pages/stores.js";
 import { judge } from "../bench/pages/targets.js";
@@ -31,6 +32,11 @@ test("the charts beside the page have the figures that were measured, and the pa
 test("the page of the stores' benchmarks has the figures that were measured", () => {
   const stores = JSON.parse(read("store-benchmarks.json")) as MeasuredStores;
   expect(read("store-benchmarks.md")).toBe(renderStoreBenchmarks(stores));
+});
+
+test("the page of metered streams' benchmarks has the figures that were measured", () => {
+  const metered = JSON.parse(read("metered-benchmarks.json")) as MeasuredMetered;
+  expect(read("metered-benchmarks.md")).toBe(renderMeteredBenchmarks(metered));
 });
 
 test("figures of another Node than 24 are not judged by the targets", () => {

@@ -3,19 +3,30 @@
  *
  * @module
  */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { type Facilitator, FacilitatorError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
-import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
+import {
+  createPayments,
+  type PaymentsOptions,
+  paymentMiddleware,
+  type RouteConfig,
+  type RoutesConfig,
+} from "@farebox/express";
 import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express, { type Express, type RequestHandler } from "express";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 const DOCUMENT = readFileSync(new URL("../../docs/reference/responses.md", import.meta.url), "utf8");
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const PRICED: RouteConfig = { accepts: { price: "$0.01", network: "eip155:84532", payTo: PAY_TO } };
 const UPTO: RouteConfig = { accepts: { scheme: "upto", price: "$0.01", network: "eip155:84532", payTo: PAY_TO } };
+const METERED: RouteConfig = { ...UPTO, settle: "metered" };
 const LONG = "x".repeat(2000);
 const ID = "0123456789abcdef0123456789abcdef";
 
@@ -79,6 +90,26 @@ function agreeable(kinds: readonly object[]): Facilitator {
     verify: async () => ({ isValid: true, payer: PAY_TO }),
     settle: async () => ({ success: true, transaction: "0x1", network: "eip155:84532", payer: PAY_TO }),
   } as never;
+}
+
+/** The same, of `upto`. */
+function agreeableToUpto(): Facilitator {
+  const extra = { facilitatorAddress: PAY_TO };
+  return agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
+}
+
+/** A node of Base Sepolia, where nobody has anything. */
+async function startPoorNode(): Promise<string> {
+  const block = { number: "0x1", hash: `0x${"1".repeat(64)}`, timestamp: "0x1" };
+  const results = { eth_chainId: "0x14a34", eth_getBlockByNumber: block, eth_call: `0x${"0".repeat(64)}` };
+  const server = createServer(async (req, res) => {
+    const { id, method } = JSON.parse(await text(req)) as { id: number; method: keyof typeof results };
+    res.setHeader("Content-Type", "application/json");
+    res.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Lets one request wait in its handler while another is made. */
@@ -177,6 +208,28 @@ const CHALLENGES: readonly (readonly [error: string, bring: () => Promise<PayRes
     },
   ],
   [
+    "payment_due",
+    async () => {
+      const refusal = { success: false, errorReason: "insufficient_funds", transaction: "", network: "eip155:84532" };
+      const facilitator = { ...agreeableToUpto(), settle: async () => refusal as never };
+      const handler: RequestHandler = (req, res) => {
+        req.payment?.charge("1");
+        res.write("one ");
+        res.end("two");
+      };
+      const shop = open({ route: METERED, options: { facilitator }, handler });
+      expect((await shop.buy()).text).toBe("one two");
+      return shop.buy();
+    },
+  ],
+  [
+    "insufficient_funds",
+    async () => {
+      const rpc = { "eip155:84532": await startPoorNode() };
+      return open({ route: METERED, options: { facilitator: agreeableToUpto(), rpc } }).buy();
+    },
+  ],
+  [
     "a reason of the settlement",
     () => {
       const shop = open();
@@ -248,15 +301,15 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     },
   ],
   ["too_many_payments", () => whileOneWaits({ options: { maxRunsPerPayer: 1 } }, (shop) => shop.buy())],
-  ["too_many_payments", () => afterLeaving(4)],
   [
     "too_many_payments",
     () => {
-      const extra = { facilitatorAddress: PAY_TO };
-      const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
-      return afterLeaving(2, { route: UPTO, options: { facilitator } });
+      const options = { facilitator: agreeableToUpto(), exposure: { perPayer: "$0.01" } } as const;
+      return whileOneWaits({ route: METERED, options }, (shop) => shop.buy());
     },
   ],
+  ["too_many_payments", () => afterLeaving(4)],
+  ["too_many_payments", () => afterLeaving(2, { route: UPTO, options: { facilitator: agreeableToUpto() } })],
   [
     "unexpected_verify_error",
     () => {
@@ -267,11 +320,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
   ],
   [
     "unexpected_settle_error",
-    () => {
-      const extra = { facilitatorAddress: PAY_TO };
-      const facilitator = agreeable([{ x402Version: 2, scheme: "upto", network: "eip155:84532", extra }]);
-      return open({ route: { ...UPTO, unmetered: "error" }, options: { facilitator } }).buy();
-    },
+    () => open({ route: { ...UPTO, unmetered: "error" }, options: { facilitator: agreeableToUpto() } }).buy(),
   ],
   [
     "unexpected_settle_error",
@@ -302,6 +351,19 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       return shop.buy();
     },
   ],
+  [
+    "unexpected_verify_error",
+    async () => {
+      const facilitator = createTestFacilitator();
+      const payer = createPayer();
+      facilitator.ledger.fund(payer.address, 1_000_000n);
+      const payments = createPayments({ facilitator });
+      const app = express().use(payments.routes({ "GET /paid": PRICED }));
+      app.get("/paid", answer);
+      await payments.close({ drainMs: 1000 });
+      return pay(app, { path: "/paid", payer });
+    },
+  ],
   ["unexpected_verify_error", () => open({ options: { facilitator: agreeable([]) } }).ask()],
   [
     "unexpected_settle_error",
@@ -310,6 +372,14 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       const settle = () => Promise.reject(new FacilitatorError("connection refused", failure));
       const kinds = [{ x402Version: 2, scheme: "exact", network: "eip155:84532" }];
       return open({ options: { facilitator: { ...agreeable(kinds), settle } } }).buy();
+    },
+  ],
+  [
+    "unexpected_settle_error",
+    () => {
+      const exposure = { perPayer: "$0.01", total: "$0.01" } as const;
+      const options = { facilitator: agreeableToUpto(), exposure };
+      return whileOneWaits({ route: METERED, options }, (shop) => shop.buy({ payer: createPayer() }));
     },
   ],
   [

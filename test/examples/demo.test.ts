@@ -141,6 +141,26 @@ test("pay sends methods, headers and data as curl does", async () => {
   ]);
 }, 60_000);
 
+test("pay shows the receipt of a metered response, which comes after its body", async () => {
+  let asked = 0;
+  const server = createHttpServer((req, res) => {
+    if (req.url === "/receipt") {
+      const isKnown = asked++ > 0;
+      res.writeHead(isKnown ? 200 : 202, { "Retry-After": "0" });
+      res.end(isKnown ? '{"success":true,"amount":"40"}' : "{}");
+      return;
+    }
+    res.setHeader("PAYMENT-RECEIPT-URL", `${url}/receipt`);
+    res.end("one two");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { code, out } = await finish(run("pay.js", url));
+  server.close();
+  for (const part of ["one two", '"amount": "40"', "✓ paid"]) expect(out).toContain(part);
+  expect([code, asked]).toEqual([0, 2]);
+});
+
 /** The first of three ports in a row that are free. */
 async function freePorts(): Promise<number> {
   for (;;) {

@@ -13,7 +13,9 @@ const stories = readdirSync(EXAMPLES).filter((name) => existsSync(`${EXAMPLES}${
 /** Stories in which a settlement fails on purpose. Without a logger, that is on stderr. */
 const PRINTS: Readonly<Record<string, RegExp>> = {
   "mcp-bridge": /^\[farebox\] price_above_client_limit · [^\n]*\n$/,
-  "testing-your-app": /^\[farebox\] settlement_unknown · [^\n]* \(ECONNRESET\) · facilitator-1\n$/,
+  observed: /^(\{"time":"[^"]+","level":"(warn|error)","name":"farebox",[^\n]+\}\n)+$/,
+  "testing-your-app":
+    /^\[farebox\] settlement_unknown · [^\n]* \(ECONNRESET\) · facilitator-1\n\[farebox\] settlement_recovered · [^\n]*\n$/,
 };
 
 test.concurrent.each(stories)(

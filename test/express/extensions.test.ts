@@ -535,17 +535,17 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(heard).toEqual(["seller", "kept"]);
     });
 
-    test("onSettled of each is awaited before the response, within one deadline", async () => {
+    test("onPaid of each is awaited before the response, within one deadline", async () => {
       const ended: string[] = [];
       const asked = latch();
       const slow = latch();
       const shop = await open(
         [
-          stampOf({ hooks: { onSettled: () => slow.opened.then(() => void ended.push("stamp")) } }),
+          stampOf({ hooks: { onPaid: () => slow.opened.then(() => void ended.push("stamp")) } }),
           stampOf(
             {
               hooks: {
-                onSettled() {
+                onPaid() {
                   asked.open();
                   return new Promise<void>(() => {});
                 },
@@ -554,7 +554,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
             "kept",
           ),
         ],
-        { routes: { "/paid": BOTH }, options: { hooks: { onSettled: async () => void ended.push("seller") } } },
+        { routes: { "/paid": BOTH }, options: { hooks: { onPaid: async () => void ended.push("seller") } } },
       );
       const paying = shop.pay().finally(() => ended.push("response"));
       await asked.opened;
@@ -565,11 +565,11 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(ended).toEqual(["seller", "stamp", "response"]);
     });
 
-    test("onSettled has the receipt with what the extension added, and the response", async () => {
+    test("onPaid has the receipt with what the extension added, and the response", async () => {
       const seen: SettledContext[] = [];
       const shop = await open({
         receipt: () => ({ a: 1 }),
-        hooks: { onSettled: (context) => void seen.push(context) },
+        hooks: { onPaid: (context) => void seen.push(context) },
       });
       const { receipt } = await shop.pay();
       expect(seen).toMatchObject([{ receipt, response: { status: 200 } }]);

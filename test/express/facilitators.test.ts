@@ -174,7 +174,7 @@ describe("of two facilitators", () => {
       expect((await shop.buy({ select })).status).toBe(200);
       expect([base.asked().length, sepolia.asked().length]).toEqual(asked);
     }
-    expect(shop.payments.health().map(({ name }) => name)).toEqual([base.name, "sepolia"]);
+    expect((await shop.payments.health()).facilitators.map(({ name }) => name)).toEqual([base.name, "sepolia"]);
   });
 });
 
@@ -186,7 +186,7 @@ describe("a facilitator that is down at start", () => {
     expect((await shop.ready()).findings).toMatchObject([
       { code: "FAREBOX_FACILITATOR_DOWN", message: expect.stringContaining(down.name) },
     ]);
-    expect(shop.payments.health()).toMatchObject([
+    expect((await shop.payments.health()).facilitators).toMatchObject([
       { name: down.name, state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_UNREACHABLE" },
     ]);
     expect((await shop.ask({ path: "/free" })).status).toBe(200);
@@ -197,7 +197,7 @@ describe("a facilitator that is down at start", () => {
 
     await openStand("eip155:84532", Number(new URL(down.url).port));
     expect((await shop.buy({ payment: refused.payment! })).status).toBe(200);
-    expect(shop.payments.health()).toMatchObject([{ state: "up" }]);
+    expect((await shop.payments.health()).facilitators).toMatchObject([{ state: "up" }]);
   });
 
   test("no request waits for a facilitator that does not say what it supports", async () => {
@@ -267,7 +267,7 @@ describe("in the background", () => {
     const shop = await openShop([stand.url, createTestFacilitator()]);
     const timers = countTimers();
     await shop.ready();
-    expect(shop.payments.health()).toMatchObject([
+    expect((await shop.payments.health()).facilitators).toMatchObject([
       { name: stand.name, state: "up", breakers: { verify: "closed", settle: "closed" } },
       { name: "facilitator-2", state: "up", supportedFetchedAtMs: expect.any(Number) },
     ]);

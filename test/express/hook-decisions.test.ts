@@ -257,10 +257,10 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.log).toContainEqual({ event: "hook_failed", hook: "onVerifyFailed", error: "TypeError" });
   });
 
-  test("onSettled ends before the client has its response", async () => {
+  test("onPaid ends before the client has its response", async () => {
     const order: string[] = [];
     const shop = await open({
-      async onSettled({ receipt, response, request }) {
+      async onPaid({ receipt, response, request }) {
         for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
         order.push(
           `settled ${receipt.success} ${request!.path} ${response === undefined ? "" : Buffer.from(response.body!)}`,
@@ -272,5 +272,63 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       order.push("got");
     }
     expect(order).toEqual(["settled true /paid goods", "got", "settled true /upfront ", "got"]);
+  });
+
+  test("onPaid adds headers to the response, before it is delivered and whether it settles before or after", async () => {
+    const shop = await open({
+      async onPaid({ payer }, { request, response }) {
+        await new Promise(setImmediate);
+        response!.setHeader("X-Invoice", `${request!.path} of ${payer}`);
+        response!.setHeader("X-Powered-By", "the seller");
+      },
+    });
+    for (const path of ["/paid", "/upfront"]) {
+      const { text, headers } = await shop.pay({ path });
+      expect([text, headers["x-invoice"]]).toEqual(["goods", `${path} of ${shop.payer.address}`]);
+      expect(headers["x-powered-by"]).toBe("the seller");
+      expect(headers["payment-response"]).toBeTypeOf("string");
+    }
+    expect(JSON.stringify(shop.log)).not.toContain("hook_failed");
+  });
+
+  test.each([
+    ["PAYMENT-RESPONSE", "e30="],
+    ["payment-anything", "1"],
+    ["X-Payment-Response", "1"],
+    ["Content-Length", "1"],
+    ["Transfer-Encoding", "chunked"],
+    ["Cache-Control", "public"],
+    ["Set-Cookie", "a=b"],
+    ["Bad Name", "1"],
+    ["X-Split", "1\r\nX-Evil: 1"],
+    ["X-Number", 1],
+  ])("onPaid cannot set %s to %j, and the response goes out without it", async (name, value) => {
+    const shop = await open({
+      onPaid(_payment, { response }) {
+        response!.setHeader("X-Before", "1");
+        response!.setHeader(name, value as string);
+      },
+    });
+    const failed: unknown[] = [];
+    shop.payments.on("hook_failed", ({ hook }) => failed.push(hook));
+    const { text, headers } = await shop.pay();
+    expect([text, headers["x-before"], headers["x-evil"]]).toEqual(["goods", "1", undefined]);
+    expect(headers["content-length"]).toBe("5");
+    expect(JSON.parse(Buffer.from(String(headers["payment-response"]), "base64").toString())).toMatchObject({
+      success: true,
+    });
+    expect(failed).toEqual(["onPaid"]);
+  });
+
+  test("onPaid that throws does not keep the response back, nor the headers that it has added", async () => {
+    const shop = await open({
+      onPaid(_payment, { response }) {
+        response!.setHeader("X-Order", "1042");
+        throw new RangeError("the seller's secret");
+      },
+    });
+    const { text, headers } = await shop.pay();
+    expect([text, headers["x-order"]]).toEqual(["goods", "1042"]);
+    expect(shop.log.at(-1)).toEqual({ event: "hook_failed", hook: "onPaid", error: "RangeError" });
   });
 });

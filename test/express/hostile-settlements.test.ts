@@ -94,7 +94,7 @@ describe.each(VERSIONS)("%s", (_name, express) => {
     const { buy, openPurse, openHostilePurse, payments } = await openHostileShop(express);
     const hostile = openHostilePurse();
     for (let time = 0; time < 6; time++) expect((await buy(hostile)).status).toBe(503);
-    expect(payments.health()[0]?.breakers.settle).toBe("closed");
+    expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("closed");
     expect((await buy(openPurse())).status).toBe(200);
   });
 
@@ -102,7 +102,7 @@ describe.each(VERSIONS)("%s", (_name, express) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { buy, again, openPurse, openHostilePurse, payments, runs } = await openHostileShop(express);
     for (let time = 0; time < 3; time++) await buy(openHostilePurse());
-    expect(payments.health()[0]?.breakers.settle).toBe("open");
+    expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("open");
     const before = runs();
     const paused = await Promise.all(Array.from({ length: 10 }, () => buy(openPurse())));
     for (const { status, headers, json } of paused) {
@@ -123,14 +123,14 @@ describe.each(VERSIONS)("%s", (_name, express) => {
     const { buy, again, openPurse, openHostilePurse, payments } = await openHostileShop(express, { way: "hangs" });
     const poisons: PaymentPayload[] = [];
     for (let time = 0; time < 3; time++) poisons.push((await buy(openHostilePurse())).payment!);
-    expect(payments.health()[0]?.breakers.settle).toBe("open");
+    expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("open");
     vi.setSystemTime(Date.now() + PAUSE_MS);
     const repeats = Promise.all(poisons.map(again));
     const served = await buy(openPurse());
     expect(served.status).toBe(200);
     for (const { status } of await repeats) expect(status).toBe(503);
     // Three payers' payments failed again, one after another. They do not count twice.
-    expect(payments.health()[0]?.breakers.settle).toBe("closed");
+    expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("closed");
     expect((await buy(openPurse())).status).toBe(200);
   });
 
@@ -142,7 +142,7 @@ describe.each(VERSIONS)("%s", (_name, express) => {
     forgive();
     vi.setSystemTime(Date.now() + PAUSE_MS);
     expect((await again(poisons[0]!)).status).toBe(200);
-    expect(payments.health()[0]?.breakers.settle).toBe("closed");
+    expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("closed");
   });
 
   test("a second facilitator keeps the handlers running while settlement by the first is paused", async () => {
@@ -152,7 +152,7 @@ describe.each(VERSIONS)("%s", (_name, express) => {
       const hostile = first.openHostilePurse();
       expect((await buy(hostile)).status).toBe(503);
     }
-    expect(payments.health().map(({ breakers }) => breakers.settle)).toEqual(["open", "closed"]);
+    expect((await payments.health()).facilitators.map(({ breakers }) => breakers.settle)).toEqual(["open", "closed"]);
     expect((await buy(second.openPurse())).status).toBe(200);
     expect(second.settled).toHaveLength(1);
   });

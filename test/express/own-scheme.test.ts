@@ -7,7 +7,7 @@ import { encodePaymentSignature } from "@farebox/core/protocol";
 import { parsePrice } from "@farebox/core/scheme";
 import { paymentMiddleware, type RouteConfig } from "@farebox/express";
 import { describe, expect, test } from "vitest";
-import { openShop, PAY_TO, VERSIONS } from "./shop.js";
+import { expectNoStrayErrors, openShop, PAY_TO, VERSIONS } from "./shop.js";
 
 const SECRET = "between the shop and its bank";
 const NETWORK = "eip155:84532";
@@ -124,6 +124,53 @@ describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
     const { bank, send } = await openVoucherShop();
     const refused = await send(voucher);
     expect([refused.status, refused.challenge?.error, bank.taken]).toEqual([402, error, []]);
+  });
+
+  test("a seller's own scheme may end a payment before it is forgotten: a later handler is stopped, and nothing is charged", async () => {
+    expectNoStrayErrors();
+    const plain = voucherScheme();
+    const scheme = voucherScheme({
+      readPayment(payload, requirements, nowSeconds) {
+        const reading = plain.readPayment(payload, requirements, nowSeconds);
+        return reading.kind === "refused" ? reading : { ...reading, settleBySeconds: nowSeconds + 20 };
+      },
+    });
+    const bank = createBank();
+    const timers = new Map<() => void, number>();
+    let nowMs = 1_800_000_000_000;
+    let begin = (_signal: AbortSignal): void => {};
+    const running = new Promise<AbortSignal>((resolve) => {
+      begin = resolve;
+    });
+    const shop = await openShop(express, {
+      routes: { "GET /paid": ROUTE },
+      options: {
+        facilitator: bank,
+        schemes: [scheme],
+        now: () => nowMs,
+        timer(act, delayMs) {
+          timers.set(act, nowMs + delayMs);
+          return () => void timers.delete(act);
+        },
+      },
+      handler: (req) => begin(req.payment!.signal),
+    });
+    const accepted = { scheme: "voucher", network: NETWORK, amount: "5", asset: "cents", payTo: PAY_TO };
+    const payment = encodePaymentSignature({ x402Version: 2, accepted, payload: { ...GOOD } });
+    const asked = shop.ask({ payment });
+    const signal = await running;
+    const pass = (ms: number) => {
+      nowMs += ms;
+      for (const [act, atMs] of timers) if (atMs <= nowMs && timers.delete(act)) act();
+    };
+    pass(14_000);
+    expect(signal.aborted).toBe(false);
+    pass(1);
+    expect(signal.reason).toMatchObject({ code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" });
+    const { status, text } = await asked;
+    expect([status, JSON.parse(text).error, bank.taken]).toEqual([504, "payment_expired", []]);
+    const again = await shop.ask({ payment });
+    expect([again.status, again.challenge?.error]).toEqual([402, "payment_expired"]);
   });
 
   test("a seller's own scheme adds what its facilitator says to its offers", async () => {

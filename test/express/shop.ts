@@ -122,7 +122,7 @@ function toShop({
       const { challenge } = await ask({ path, method });
       const [offer] = challenge?.accepts ?? [];
       if (challenge === undefined || offer === undefined) throw new Error(`${path} is not priced`);
-      const payment = await payer.signExact(offer, { challenge });
+      const payment = await (offer.scheme === "upto" ? payer.signUpto : payer.signExact)(offer, { challenge });
       return { payment, header: encodePaymentSignature(payment) };
     },
     connect: (text) => openLine(port, text),

@@ -160,7 +160,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.log.filter((line) => "event" in line && line.event === "facilitator_down")).toMatchObject([
       { facilitator: "main", code: "ERR_FAREBOX_FACILITATOR_STATUS" },
     ]);
-    expect(shop.payments.health()).toMatchObject([
+    expect((await shop.payments.health()).facilitators).toMatchObject([
       { state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_STATUS", breakers: { settle: "open" } },
     ]);
     // While it is paused, nothing is sent: that is known.

@@ -33,6 +33,8 @@ export const REASONS: Readonly<Record<Exclude<Reason, SvmReason | AvmReason>, tr
   invalid_input: true,
   denied: true,
   permit2_allowance_required: true,
+  payment_limit: true,
+  payment_due: true,
   invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
 };

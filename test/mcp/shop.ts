@@ -1,6 +1,6 @@
 /**
- * A seller of tools: an MCP server over Streamable HTTP on an Express app, with a facilitator that fails on demand. Also its
- * clients: those of the MCP SDK, with a payer.
+ * A seller of tools: an MCP server on an Express app, over Streamable HTTP unless a test says otherwise, with a facilitator that fails on
+ * demand. Also its clients: those of the MCP SDK, with a payer.
  *
  * @module
  */
@@ -10,8 +10,11 @@ import type { Payments } from "@farebox/express";
 import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
 import type { Payer } from "@farebox/testing";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { type EventStore, StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { type CallToolResult, CallToolResultSchema, isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
@@ -25,6 +28,9 @@ export { PRICE } from "../faults/business.js";
 /** Whether the server has sessions, or is created anew for each request. */
 export type Sessions = "sessions" | "stateless";
 
+/** How clients reach the server. */
+export type Way = "streamable-http" | "sse" | "memory";
+
 /** The parts of a shop that a test replaces. */
 export interface ShopPlan extends BusinessPlan {
   readonly toolsOptions?: PaidToolsOptions;
@@ -33,7 +39,9 @@ export interface ShopPlan extends BusinessPlan {
   /** Registers free tools on each server. */
   readonly free?: (server: McpServer) => void;
   readonly app?: (app: Express, payments: Payments) => void;
-  /** Default `sessions`. */
+  /** Default `streamable-http`. */
+  readonly way?: Way;
+  /** Over Streamable HTTP. Default `sessions`. */
   readonly sessions?: Sessions;
   readonly eventStore?: EventStore;
   readonly jsonResponse?: boolean;
@@ -52,6 +60,7 @@ export interface CallPlan {
 /** A client of the SDK with a payer. */
 export interface Buyer {
   readonly client: Client;
+  /** Over Streamable HTTP. */
   readonly transport: StreamableHTTPClientTransport;
   /** Calls a tool, without a payment or with the given one. */
   ask(plan?: CallPlan): Promise<CallToolResult>;
@@ -81,8 +90,9 @@ export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
   const app = express().set("env", "test");
   plan.app?.(app, payments);
   app.use("/mcp", mcpEndpoint(tools, plan));
+  addSse(app, tools, plan);
   const url = await serve(app);
-  const connect = () => connectBuyer(`${url}/mcp`, payer);
+  const connect = async () => connectBuyer(await connectTransport(url, tools, plan), payer);
   return {
     ...business,
     ...(await connect()),
@@ -144,15 +154,42 @@ export function mcpEndpoint(tools: PaidTools, plan: ShopPlan = {}): RequestHandl
   };
 }
 
-async function connectBuyer(url: string, payer: Payer): Promise<Buyer> {
-  const transport = new StreamableHTTPClientTransport(new URL(url), {
-    reconnectionOptions: {
-      initialReconnectionDelay: 10,
-      maxReconnectionDelay: 10,
-      reconnectionDelayGrowFactor: 1,
-      maxRetries: 20,
-    },
+/** The older transport of the SDK: a stream of events, and requests beside it. */
+function addSse(app: Express, tools: PaidTools, plan: ShopPlan): void {
+  const open = new Map<string, SSEServerTransport>();
+  app.get("/sse", (_req, res, next) => {
+    const transport = new SSEServerTransport("/messages", res);
+    open.set(transport.sessionId, transport);
+    createMcpServer(tools, plan).connect(transport).catch(next);
   });
+  app.post("/messages", (req, res, next) => {
+    open.get(String(req.query["sessionId"]))?.handlePostMessage(req, res).catch(next);
+  });
+}
+
+async function connectTransport(url: string, tools: PaidTools, plan: ShopPlan): Promise<object> {
+  switch (plan.way) {
+    case "sse":
+      return new SSEClientTransport(new URL(`${url}/sse`));
+    case "memory": {
+      const [ours, theirs] = InMemoryTransport.createLinkedPair();
+      await createMcpServer(tools, plan).connect(ours);
+      return theirs;
+    }
+    default:
+      return new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+        reconnectionOptions: {
+          initialReconnectionDelay: 10,
+          maxReconnectionDelay: 10,
+          reconnectionDelayGrowFactor: 1,
+          maxRetries: 20,
+        },
+      });
+  }
+}
+
+async function connectBuyer(connected: object, payer: Payer): Promise<Buyer> {
+  const transport = connected as StreamableHTTPClientTransport;
   const client = new Client({ name: "buyer", version: "1.0.0" });
   await client.connect(transport as never);
   onTestFinished(() => client.close());

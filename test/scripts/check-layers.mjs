@@ -52,7 +52,8 @@ const CORE = {
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
-  options: ["protocol", "extension", "http", "events", "price", "facilitator", "scheme", "store", "route"],
+  telemetry: ["errors", "protocol", "events", "facilitator"],
+  options: ["protocol", "extension", "http", "events", "price", "facilitator", "scheme", "store", "route", "telemetry"],
 };
 CORE.pricing = [
   "errors",
@@ -68,7 +69,7 @@ CORE.pricing = [
 ];
 CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store", "route"];
 CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
-CORE.config = [...CORE.gate.filter((room) => room !== "gate")];
+CORE.config = [...CORE.gate.filter((room) => room !== "gate"), "telemetry"];
 CORE.report = [
   "errors",
   "protocol",
@@ -77,7 +78,9 @@ CORE.report = [
   "http",
   "events",
   "price",
+  "facilitator",
   "scheme",
+  "store",
   "route",
   "pricing",
   "settlement",

@@ -31,7 +31,7 @@ const ATTW = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@arethe
 const REQUIRED = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"];
 const ALLOWED = [
   /^(package\.json|README\.md|LICENSE)$/,
-  /^dist\/.+(?<!\.test|\.test-d|\.fixture|\.bench)\.(js|d\.ts)$/,
+  /^dist\/.+(?<!\.test|\.test-d|\.fixture|\.bench)\.(c?js|d\.ts)$/,
 ];
 
 const destination = await mkdtemp(join(tmpdir(), "farebox-pack-"));
@@ -75,7 +75,7 @@ function checkFiles(files, folder, manifest) {
 
 function leftovers(files, folder, manifest) {
   const code = codeOf(folder, manifest);
-  const isCurrent = (name) => (name.endsWith(".js") ? code.has(name) : hasSource(name, folder));
+  const isCurrent = (name) => (/\.c?js$/.test(name) ? code.has(name) : hasSource(name, folder));
   return files.filter((name) => name.startsWith("dist/") && !isCurrent(name));
 }
 

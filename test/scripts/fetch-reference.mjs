@@ -25,7 +25,7 @@ const DEADLINE_MS = 10_000;
 
 /** What is kept of the repository. */
 const SERVERS = "examples/typescript/servers";
-const PATHS = [
+export const PATHS = [
   `${SERVERS}/express/index.ts`,
   `${SERVERS}/advanced/all_networks.ts`,
   `${SERVERS}/advanced/bazaar.ts`,

@@ -13,13 +13,16 @@ export {
   type TableGate,
 } from "./engine.js";
 export { IS_IDLE } from "./events/hooks.js";
-export { describeThrown } from "./events/logger.js";
-export type { Admission, Decision, HeldAdmission, PrepaidAdmission, Release } from "./gate/admission.js";
-export type { HandlerResponse } from "./gate/charging.js";
-export type { GateResponse } from "./gate/responses.js";
+export { createLogger, describeThrown } from "./events/logger.js";
+export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/admission.js";
+export type { HandlerResponse, Release } from "./gate/charging.js";
+export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
+export { RECEIPTS_PATH } from "./gate/receipts.js";
+export { type GateResponse, streamTrailers } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
+export { IS_TOLD } from "./pricing/dynamic-price.js";
 export { escapeHtml } from "./pricing/paywall.js";
 export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";

@@ -254,7 +254,7 @@ describe("facilitators of an engine", () => {
     expect(vi.getTimerCount()).toBe(0);
     add("GET /a");
     await engine.ready();
-    expect(engine.health()).toMatchObject([{ name: "facilitator-1", state: "up" }]);
+    expect((await engine.health()).facilitators).toMatchObject([{ name: "facilitator-1", state: "up" }]);
     // One timer repeats the question; deadlines may have others.
     const timers = vi.getTimerCount();
     expect(timers).toBeGreaterThan(0);
@@ -276,7 +276,9 @@ describe("facilitators of an engine", () => {
     const ready = engine.ready();
     vi.advanceTimersByTime(5_000);
     await expect(ready).resolves.toBeUndefined();
-    expect(engine.health()).toMatchObject([{ state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_TIMEOUT" }]);
+    expect((await engine.health()).facilitators).toMatchObject([
+      { state: "down", lastErrorCode: "ERR_FAREBOX_FACILITATOR_TIMEOUT" },
+    ]);
     expect(engine.report().findings.map(({ code }) => code)).toEqual(["FAREBOX_FACILITATOR_DOWN"]);
     engine.close();
   });

@@ -14,10 +14,9 @@ import {
   type PaymentEventType,
   type PaymentListener,
 } from "./events/events.js";
-import { createFindings, type Findings, memoryStoreFinding } from "./events/findings.js";
+import { createFindings, type Findings, memoryStoreFinding, meteredNotSharedFinding } from "./events/findings.js";
 import { Hooks } from "./events/hooks.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
-import type { FacilitatorHealth } from "./facilitator/pool-member.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
 import {
@@ -29,11 +28,15 @@ import {
   VerifiedByHand,
 } from "./gate/by-hand.js";
 import { SignatureChecks } from "./gate/check-payment.js";
+import { Deadlines } from "./gate/deadline.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
+import { Draining } from "./gate/draining.js";
+import { Exposure } from "./gate/exposure.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { OwnBodies } from "./gate/own-bodies.js";
 import { createRetryTokens } from "./gate/proof.js";
+import { Receipts } from "./gate/receipts.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
 import { Runs } from "./gate/runs.js";
@@ -45,6 +48,7 @@ import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/pric
 import { originFor, type Place } from "./pricing/resource.js";
 import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
 import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
+import { Health, type PaymentsHealth } from "./report/health.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
 import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers, warnProcessOnce } from "./report/report.js";
@@ -58,8 +62,12 @@ import { type Listing, Listings } from "./settlement/listings.js";
 import { OpenStore } from "./settlement/open-store.js";
 import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
 import { Settler } from "./settlement/settle.js";
+import { MemoryExposure } from "./store/memory-exposure.js";
 import { isMemoryStore } from "./store/memory-store.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
+import { type Gauges, measure } from "./telemetry/measure.js";
+import { createOpenTelemetrySink, trace } from "./telemetry/open-telemetry.js";
+import { PrometheusText } from "./telemetry/prometheus.js";
 
 /**
  * The gate of a route table. A verdict decides at once unless a payment, a hook, a price function or a facilitator is waited
@@ -137,9 +145,9 @@ export interface PaymentsEngine {
    * Finds a payment again that is verified by hand in this process, and neither settled nor released.
    *
    * @param payment - As the client sent it.
-   * @param terms - The terms that it accepted.
+   * @param requirements - The offer that it accepted.
    */
-  findByHand(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined;
+  findByHand(payment: Pick<PaymentPayload, "payload">, requirements: PaymentRequirements): PaymentByHand | undefined;
   /** Says what is priced. With a view of the app's router, it also says where, and what looks wrong there. */
   report(view?: RouterView): PaymentsReport;
   /** Describes every route that clients may find. */
@@ -159,8 +167,31 @@ export interface PaymentsEngine {
   check(view: RouterView, only?: (gate: object) => boolean): PaymentsReport;
   /** What a facilitator said last about listing a route, by its key; `undefined`: none has said anything. */
   listing(route: string): Listing | undefined;
-  /** How each facilitator is doing, in the seller's order. */
-  health(): readonly FacilitatorHealth[];
+  /**
+   * The receipt of a metered response, by the last part of its URL. Rejects if the store fails.
+   *
+   * @see RECEIPTS_PATH
+   */
+  receipt(name: string): Promise<GateResponse>;
+  /** From now on metered responses name the URL of their receipt: a handler responds to it. */
+  serveReceipts(): void;
+  /**
+   * Forgets what a payer owes for metered responses, and returns for how many. Its payments still settle if they can. Rejects if the store
+   * fails.
+   *
+   * @param payer - Its address.
+   */
+  forgive(payer: string): Promise<number>;
+  /**
+   * All metrics in the text format of Prometheus.
+   *
+   * @throws ConfigError without the option `metrics`.
+   */
+  metrics(): string;
+  /** How store, facilitators and settlements are doing. Asks the store, at most once a second. Never rejects. */
+  health(): Promise<PaymentsHealth>;
+  /** As {@link PaymentsEngine.health}, for a load balancer: once it was told that the process ends, payments are refused. */
+  healthCheck(): Promise<PaymentsHealth>;
   /**
    * Resolves once the store is open, each facilitator was asked what it supports, and the nodes of `rpc` whether recipients
    * can be paid. A failure of a facilitator or a node changes nothing. Rejects if the store cannot be used.
@@ -178,10 +209,14 @@ export interface PaymentsEngine {
    */
   on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
   /**
-   * Stops work in the background, for good. Payments under way still settle. Resolves when the store has what was written
-   * behind responses; never rejects. Call it when the server is closed, and before the client of the store is.
+   * Stops work in the background, for good. From now on {@link PaymentsEngine.health} says `draining`. Resolves when the store has what
+   * was written behind responses; the log says what is still under way. Call it when the server is closed, and before the client of the store is.
+   *
+   * @param options - `drainMs`: waits so long at most, 0 to 3600000, for payments under way. Once a health check was answered with
+   * `draining`, or at once if nobody asks, new payments get 503. Default: they are taken, and not waited for.
+   * @throws ConfigError if `drainMs` is not such a number.
    */
-  close(): Promise<void>;
+  close(options?: { readonly drainMs?: number }): Promise<void>;
 }
 
 /**
@@ -237,22 +272,30 @@ function createParts(settings: Settings) {
       if (state === "up") events.emit("facilitator_up", () => ({ facilitator: name }));
       if (state === "down") events.emit("facilitator_down", () => ({ facilitator: name, code }));
     },
+    onCalled: (call) => events.emit("facilitator_called", () => call),
   });
 
   const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });
   const leases = new Leases({ store, settleMs: leaseMs, logger, now, timer });
   const inFlight = new InFlight();
+  const draining = new Draining({ inFlight, timer, now });
   const writes = new PendingWrites();
   const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs, writes });
+  const exposure: Exposure = new Exposure({
+    ...{ rpc, writes, logger, now },
+    limits: settings.exposure,
+    entries: store.exposure ?? new MemoryExposure(),
+    collect: (identity) => recovery.collect(identity),
+  });
   const settler = new Settler({
-    ...{ store, leases, facilitator, inFlight, runs, rpc, listings, events, hooks, logger, now, timer },
+    ...{ store, leases, facilitator, inFlight, runs, exposure, rpc, listings, events, hooks, logger, now, timer },
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const tables: PricedTable[] = [];
   const handlers: PricedHandler[] = [];
   const recovery = new SettlementRecovery({
-    ...{ store, settler, leases, inFlight, schemes, events, logger, now, timer },
+    ...{ store, settler, leases, inFlight, exposure, schemes, events, logger, now, timer },
     routeOf: (key) => onlyRoute(key, tables, handlers),
   });
 
@@ -260,11 +303,34 @@ function createParts(settings: Settings) {
   const isShared = !isMemoryStore(store);
   const ownSecret = randomBytes(32);
   const tokens = createRetryTokens(isShared ? openStore.secret : () => ownSecret);
+  const receipts = new Receipts({
+    store,
+    secret: isShared ? openStore.secret : () => ownSecret,
+    publicUrl: settings.publicUrls.publicUrl,
+  });
   const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
   const bodies = new OwnBodies({ logger, timer });
+  const deadlines = new Deadlines({ rpc, findings, logger, now, timer });
   const admissions = new Admissions({
-    ...{ tokens, store, settler, inFlight, leases, deliveries, runs, events, findings, logger, now, timer },
+    ...{
+      tokens,
+      store,
+      settler,
+      inFlight,
+      leases,
+      deliveries,
+      runs,
+      deadlines,
+      exposure,
+      receipts,
+      events,
+      findings,
+      logger,
+      now,
+      timer,
+    },
     bodies,
+    isDurable: isShared,
     relayExtensionResponses,
     publicUrls: settings.publicUrls,
   });
@@ -279,7 +345,10 @@ function createParts(settings: Settings) {
       openStore,
       leases,
       inFlight,
+      draining,
       runs,
+      exposure,
+      deadlines,
       admissions,
       replay,
       settler,
@@ -296,6 +365,22 @@ function createParts(settings: Settings) {
     signatures: new SignatureChecks(settings.verifySignatures),
   });
 
+  const health = new Health({
+    ...{ store, inFlight, recovery, draining, timer, now },
+    facilitators: () => facilitator.health(),
+  });
+  const metrics = settings.metrics ? new PrometheusText() : undefined;
+  const gauges: Gauges = {
+    inFlight: () => inFlight.size,
+    unknownOutcomes: () => recovery.size,
+    heldBytes: settings.heldBytes,
+    facilitators: () => facilitator.health(),
+  };
+  if (metrics !== undefined) measure(metrics, events, gauges);
+  if (settings.telemetry !== undefined) {
+    measure(createOpenTelemetrySink(settings.telemetry), events, gauges);
+    trace(settings.telemetry, events);
+  }
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
@@ -316,6 +401,12 @@ function createParts(settings: Settings) {
     openStore,
     writes,
     deliveries,
+    exposure,
+    receipts,
+    inFlight,
+    draining,
+    health,
+    metrics,
     recovery,
     gate,
     tables,
@@ -343,9 +434,15 @@ function createEngine(parts: Parts): {
   readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
 } {
   const { settings, findings, events, listings, facilitator, openStore, writes, deliveries, recovery, gate } = parts;
-  const { tables, handlers, payees, reporter } = parts;
+  const { tables, handlers, payees, reporter, exposure, receipts, inFlight, draining, health, metrics } = parts;
   const { store, logger } = settings;
-  const platform = isMemoryStore(store) ? findSeveralProcesses() : undefined;
+  const isSeparate = isMemoryStore(store) || store.exposure === undefined;
+  const several = isSeparate ? findSeveralProcesses() : undefined;
+  const checkSharing = ({ key, offers, dynamic }: PricedRoute) => {
+    const isMetered = [...offers, ...dynamic].some(({ settle }) => settle === "metered");
+    if (several !== undefined && isMetered) findings.add(meteredNotSharedFinding(key, several));
+  };
+  const platform = isMemoryStore(store) ? several : undefined;
   if (platform !== undefined) {
     const found = memoryStoreFinding(platform);
     findings.add(found);
@@ -377,6 +474,7 @@ function createEngine(parts: Parts): {
     };
     const priced: PricedTable = { gate: tableGate, table };
     tables.push(priced);
+    for (const { value } of table.entries) checkSharing(value);
     start();
     return tableGate;
   };
@@ -401,6 +499,7 @@ function createEngine(parts: Parts): {
         onRemovedHeaderRead: route.onRemovedHeaderRead,
       };
       handlers.push({ gate: routeGate, route });
+      checkSharing(route);
       // No request of an app leads to it, so no request would tell.
       if (as !== undefined) for (const found of route.notices) findings.tell(found);
       start();
@@ -419,7 +518,7 @@ function createEngine(parts: Parts): {
       start();
       return sale;
     },
-    findByHand: (payment, terms) => verified.find(payment, terms),
+    findByHand: (payment, requirements) => verified.find(payment, requirements),
     report: (view) => reporter.report(view),
     describe: (view) => reporter.describe(view),
     describeTools: () => reporter.describeTools(),
@@ -427,7 +526,17 @@ function createEngine(parts: Parts): {
     originOf: (origin) => originFor(origin, settings.publicUrls),
     check: (view, only) => reporter.check(view, only),
     listing: (route) => listings.of(route),
-    health: () => facilitator.health(),
+    receipt: (name) => receipts.find(name),
+    serveReceipts: () => receipts.serve(),
+    forgive: (payer) => exposure.forgive(payer),
+    metrics() {
+      check("metrics", (issues) => {
+        if (metrics === undefined) issues.addText("options.metrics", "true, so that metrics are counted", "nothing");
+      });
+      return metrics?.write() ?? "";
+    },
+    health: () => health.ask(),
+    healthCheck: () => health.tell(),
     async ready() {
       const offers = routesOf({ tables, handlers }).flatMap((route) => route.offers);
       await Promise.all([openStore.open(), facilitator.ready(), payees.ask(offers)]);
@@ -440,14 +549,24 @@ function createEngine(parts: Parts): {
       });
       return events.on(type, listener);
     },
-    close() {
+    async close({ drainMs } = {}) {
+      if (drainMs === undefined) draining.begin();
+      else await draining.drain(checkDrainMs(drainMs));
+      const left = { inFlight: inFlight.size, unknown: recovery.size };
+      if (left.inFlight > 0 || left.unknown > 0) logger.warn("closed_before_settled", left);
       facilitator.close();
       recovery.close();
       deliveries.close();
-      return writes.finished();
+      await writes.finished();
     },
   };
   return { engine, addTable };
+}
+
+const DRAIN_MS = { least: 0, most: 3_600_000, usual: 0, unit: "milliseconds" };
+
+function checkDrainMs(drainMs: unknown): number {
+  return check("close", (issues) => issues.readNumber("close.drainMs", drainMs, DRAIN_MS));
 }
 
 /** Throws all issues at once. An option that throws when it is read, such as a getter, is one more issue. */

@@ -122,12 +122,21 @@ export class RpcError extends FareboxError {
   }
 }
 
-/** Why a handler should stop: `client_gone`, its client disconnected; `expired`, its payment can no longer settle. */
-export type PaymentAbortReason = "client_gone" | "expired";
+/**
+ * Why a handler should stop.
+ *
+ * - `client_gone`: its client disconnected.
+ * - `expired`: its payment can no longer settle.
+ * - `limit`: a metered response has used up what the payer authorized.
+ * - `unrecorded`: what a metered response costs cannot be recorded, because the store fails, or another process has taken over.
+ */
+export type PaymentAbortReason = "client_gone" | "expired" | "limit" | "unrecorded";
 
 const ABORT_MESSAGES: Readonly<Record<PaymentAbortReason, string>> = {
   client_gone: "the client disconnected before the response was delivered",
-  expired: "the payment expired before the response was ready; it is not charged",
+  expired: "the payment expired before the response was complete",
+  limit: "what the payer authorized is used up, and the response ends here",
+  unrecorded: "what the response costs cannot be recorded, and the response ends here",
 };
 
 /** The reason of `req.payment.signal`. Nothing has failed, but the handler's work is no longer needed. */

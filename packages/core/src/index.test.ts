@@ -12,6 +12,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "ConfigError",
       "FacilitatorError",
       "FareboxError",
+      "MOST_DUE",
       "PaymentAbortedError",
       "PriceError",
       "RELEASABLE",
@@ -21,6 +22,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "StoreError",
       "TRANSITIONS",
       "UNFINISHED",
+      "UNLEASED",
       "createHttpFacilitator",
       "createMemoryStore",
       "createRpcNode",
@@ -35,7 +37,11 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
     [
       "EXPOSE_HEADERS",
       "IS_IDLE",
+      "IS_TOLD",
+      "RECEIPTS_PATH",
+      "WHOLE_ONLY",
       "belowThatMount",
+      "createLogger",
       "createPaymentsEngine",
       "createPaymentsGate",
       "describeThrown",
@@ -48,6 +54,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "placeOfRoute",
       "privateCacheControl",
       "settledFor",
+      "streamTrailers",
       "writeCanonicalText",
     ]
   `);

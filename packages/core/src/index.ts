@@ -43,6 +43,7 @@ export type {
   HandlerFailure,
   HeldResponse,
   OwnResponse,
+  PaidExchange,
   PaymentContext,
   PaymentHooks,
   PricedRequest,
@@ -53,7 +54,8 @@ export type {
   Verified,
   VerifyFailure,
 } from "./events/hooks.js";
-export type { LogFields, Logger } from "./events/logger.js";
+export type { FieldsFirstLogger, LogFields, LogFormat, Logger, LoggerOption } from "./events/logger.js";
+export type { PaidResponse } from "./events/paid-response.js";
 export type {
   ChallengeContext,
   CompiledDeclaration,
@@ -151,6 +153,7 @@ export type {
 } from "./protocol/documents.js";
 export type { JsonObject } from "./protocol/json.js";
 export type { Reason } from "./protocol/reasons.js";
+export type { PaymentsHealth } from "./report/health.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/report.js";
 export type { Method, RouteKey } from "./route/route-key.js";
 export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
@@ -159,6 +162,8 @@ export type {
   ChainFinding,
   CompiledTerms,
   ConfirmationReading,
+  DeadlineQuery,
+  DeadlineReading,
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,
@@ -178,12 +183,16 @@ export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store
 export {
   type Claim,
   type ClaimRequest,
+  type ExposureEntry,
+  type ExposureSums,
   type MaybePromise,
+  MOST_DUE,
   type Owned,
   type PaymentRecord,
   type PaymentState,
   type PaymentStore,
   RELEASABLE,
+  type SharedExposure,
   type SharedRun,
   type SharedRuns,
   type StoredAnswer,
@@ -191,4 +200,5 @@ export {
   TRANSITIONS,
   type Transition,
   UNFINISHED,
+  UNLEASED,
 } from "./store/payment-store.js";

@@ -158,7 +158,7 @@ options({
     beforeVerify: ({ payload }) => (payload.x402Version === 2 ? { verified: true } : { deny: true }),
     afterVerify: async ({ requirements }) => ({ respond: { contentType: "text/plain", body: requirements.amount } }),
     onVerifyFailed: (_payment, { reason, message = "" }) => void [reason satisfies string, message satisfies string],
-    async onSettled({ receipt, response, request }) {
+    async onPaid({ receipt, response, request }) {
       void [receipt.transaction satisfies string, response?.status satisfies number | undefined, request?.search];
     },
   },
@@ -170,7 +170,7 @@ options({ facilitator, hooks: { beforeSettle: () => ({ respond: { contentType: "
 // @ts-expect-error a body has a type
 options({ facilitator, hooks: { beforeSettle: () => ({ deny: true, body: "no" }) } });
 // @ts-expect-error a settlement in the background has no request
-options({ facilitator, hooks: { onSettled: ({ request }) => void request.path } });
+options({ facilitator, hooks: { onPaid: ({ request }) => void request.path } });
 options({ facilitator, hooks: { onRequest: async (request) => (request.hasPayment ? undefined : { deny: true }) } });
 // @ts-expect-error no such hook
 options({ facilitator, hooks: { onrequest: () => {} } });

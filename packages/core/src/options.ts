@@ -7,7 +7,7 @@
  */
 
 import type { PaymentHooks, PricedRequest, SellersBody } from "./events/hooks.js";
-import type { Logger } from "./events/logger.js";
+import type { LoggerOption } from "./events/logger.js";
 import type { Extension } from "./extension.js";
 import type { Facilitator } from "./facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "./facilitator/http-facilitator.js";
@@ -21,6 +21,7 @@ import type { RouteKey } from "./route/route-key.js";
 import type { SettleTime } from "./scheme/offer.js";
 import type { Scheme } from "./scheme/scheme.js";
 import type { PaymentStore } from "./store/payment-store.js";
+import type { OpenTelemetryApi } from "./telemetry/open-telemetry.js";
 
 export type { SettleTime } from "./scheme/offer.js";
 
@@ -95,6 +96,13 @@ export interface PriceParser {
    * @example (amount) => ({ asset: "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", amount: toUnits(amount) })
    */
   readonly parse: (amount: string, network: string) => AssetPrice | undefined | Promise<AssetPrice | undefined>;
+  /**
+   * Asks it about prices that name a token, too: it gets `"0.01"` for `"0.01 USDC"`.
+   *
+   * @example true
+   * @defaultValue false
+   */
+  readonly namedTokens?: boolean;
 }
 
 /** A list of payment options. Beside an array type, the compiler would not say which field of one option is wrong. */
@@ -140,7 +148,8 @@ export interface PaymentOption {
    */
   readonly maxTimeoutSeconds?: number;
   /**
-   * When the money of this option moves. Clients see `"before"` as `extra.paymentFlow: "upfront"`.
+   * When the money of this option moves. Clients see `"before"` as `extra.paymentFlow: "upfront"`. In `extra`, `paymentFlow: "upfront"` and
+   * `"authorization"` say `"before"` and `"after"`, too.
    *
    * @example "before"
    * @defaultValue the route's `settle`
@@ -327,7 +336,8 @@ export interface RouteConfig {
   readonly chargeable?: Chargeable;
   /**
    * When the money moves, for payment options without their own `settle`. `"after"`: the response is held until it has
-   * settled. `"before"`: the handler runs once it has settled, and every response is charged.
+   * settled. `"before"`: the handler runs once it has settled, and every response is charged. `"metered"`, for `upto`: the response goes
+   * out while the handler counts what it costs, and settles when it ends: within `exposure`.
    *
    * @example "before"
    * @defaultValue `"after"`
@@ -346,7 +356,7 @@ export interface RouteConfig {
    * and the client gets 500.
    *
    * @example "error"
-   * @defaultValue `"maximum"`
+   * @defaultValue `"maximum"`; with `settle: "metered"` `"zero"`
    */
   readonly unmetered?: Unmetered;
   /**
@@ -434,6 +444,32 @@ export interface ChosenFacilitator {
 
 /** A base URL, a URL with headers and networks, or a facilitator in this process. */
 export type FacilitatorChoice = string | URL | HttpFacilitatorChoice | ChosenFacilitator | Facilitator;
+
+/** Limits of what metered responses may cost the seller, in dollars. */
+export interface ExposureOptions {
+  /**
+   * For one payer: at least the price of each metered route.
+   *
+   * @example "$5"
+   * @defaultValue `"$0.50"`
+   */
+  readonly perPayer?: DollarPrice | Text;
+  /**
+   * For all payers. One more gets 503.
+   *
+   * @example "$500"
+   * @defaultValue `"$50"`
+   */
+  readonly total?: DollarPrice | Text;
+  /**
+   * How much of one response may be delivered that a durable store has not recorded: what a process loses that is killed. A single charge
+   * may be more. The store writes at least every second, and as often as this needs.
+   *
+   * @example "$0.10"
+   * @defaultValue `"$0.01"`
+   */
+  readonly unrecorded?: DollarPrice | Text;
+}
 
 /** Options of a seller. Options that decide where money goes have no default. */
 export interface PaymentsOptions {
@@ -552,15 +588,15 @@ export interface PaymentsOptions {
    */
   readonly holdBytes?: number;
   /**
-   * Time limits of facilitator calls, and of the hook `onSettled`: each 100 to 120000 ms.
+   * Time limits of facilitator calls, and of the hook `onPaid`: each 100 to 120000 ms.
    *
    * @example { verifyMs: 5000, settleMs: 30_000, supportedMs: 5000, hookMs: 5000 }
    * @defaultValue as in the example
    */
   readonly deadlines?: Partial<Deadlines>;
   /**
-   * RPC URLs by network. Used to resolve settlements with an unknown outcome, by `ready()` to check recipients, and for
-   * the balance of a payer with several unsettled payments. A URL may have a query, but no credentials before the host.
+   * RPC URLs by network. Used to resolve settlements with an unknown outcome, by `ready()` to check recipients, for
+   * the balance of a payer with several unsettled payments, and for the time that a payment on Solana or Algorand has left. A URL may have a query, but no credentials before the host.
    *
    * @example { "eip155:8453": "https://mainnet.base.org", "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": { url: "https://algod.example", headers: { "X-Algo-API-Token": "…" } } }
    */
@@ -607,6 +643,14 @@ export interface PaymentsOptions {
    */
   readonly maxRunsPerPayer?: number;
   /**
+   * The most that routes with `settle: "metered"` may cost you: money for responses that went out and have not settled. A payment counts
+   * with its maximum while its response streams, and then with what was delivered. Of all processes together, if the store counts it.
+   *
+   * @example { perPayer: "$0.50", total: "$50", unrecorded: "$0.01" }
+   * @defaultValue as in the example
+   */
+  readonly exposure?: ExposureOptions;
+  /**
    * Decide about requests and payments: grant, deny, record.
    *
    * @example { onRequest: ({ header }) => (isMember(header("X-API-Key")) ? { grant: true } : undefined) }
@@ -620,12 +664,27 @@ export interface PaymentsOptions {
    */
   readonly quoteSecret?: string;
   /**
-   * Gets log lines. A logger that throws changes nothing.
+   * Whether metrics are counted for `payments.metrics()`.
+   *
+   * @example true
+   * @defaultValue `false`
+   */
+  readonly metrics?: boolean;
+  /**
+   * The module `@opentelemetry/api`. It gets metrics, and spans of verification, handlers and settlement. Set your SDK up before.
+   *
+   * @example await import("@opentelemetry/api")
+   * @defaultValue no telemetry, and nothing is loaded
+   */
+  readonly telemetry?: OpenTelemetryApi;
+  /**
+   * Gets log lines: `console`, `pino()`, a logger of winston or bunyan, or your own object. `"json"`: an object a line on stderr. A
+   * logger that throws changes nothing.
    *
    * @example console
-   * @defaultValue errors and warnings on stderr, the same line once an hour and at most five a minute of a kind; in development also the report
+   * @defaultValue `"text"`: errors, warnings and recoveries on stderr, the same line once an hour and at most five a minute of a kind; in development also the report
    */
-  readonly logger?: Logger;
+  readonly logger?: LoggerOption;
   /**
    * The clock, in Unix milliseconds. For tests.
    *

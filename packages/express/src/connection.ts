@@ -4,10 +4,14 @@
  * Requests may be pipelined. Node tells a response nothing about the connection until the responses before it are out, so
  * the socket is watched here.
  *
+ * Some requests come over no network: adapters for functions of a cloud make them of events, with a plain object in place of a socket.
+ * It says nothing about a client, and such a response is done when it has finished.
+ *
  * @module
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { WHOLE_ONLY } from "@farebox/core/adapter";
 
 /** Whether the client has disconnected. A pipelined response that waits for its turn is not destroyed; its socket is. */
 export function isDisconnected(res: ServerResponse): boolean {
@@ -16,7 +20,22 @@ export function isDisconnected(res: ServerResponse): boolean {
 
 /** Whether the client has disconnected, or Node is about to close the connection because the client ended it. */
 export function hasLeft(res: ServerResponse): boolean {
-  return isDisconnected(res) || !res.req.socket.writable;
+  return isDisconnected(res) || hasEnded(res.req.socket);
+}
+
+/** Whether the client has ended its connection. A plain object in place of a socket does not say. */
+function hasEnded({ writable }: Socket): boolean {
+  return writable === false;
+}
+
+/** Whether there is a socket, which tells when the connection closes. */
+function isWatchable(socket: Partial<Socket>): boolean {
+  return typeof socket.writable === "boolean" && typeof socket.once === "function";
+}
+
+/** Whether the client takes a response in one piece only. */
+export function takesWholeOnly(res: ServerResponse): boolean {
+  return Reflect.get(res.req.socket, WHOLE_ONLY) === true;
 }
 
 /** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
@@ -26,6 +45,8 @@ export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) =
   // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
   res.on("finish", () => {
     isDelivered = !isDisconnected(res);
+    // Nothing else will say that it is done.
+    if (!isWatchable(res.req.socket)) close();
   });
   res.on("close", close);
 
@@ -67,13 +88,15 @@ class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    socket.once("close", () => {
-      for (const listener of this.#listeners) listener();
-    });
+    if (isWatchable(socket)) {
+      socket.once("close", () => {
+        for (const listener of this.#listeners) listener();
+      });
+    }
     const { destroy } = socket;
     Reflect.set(socket, "destroy", (error?: Error) => {
       // An error comes from the network. A socket that is no longer writable has lost its client.
-      if (error || this.#held === 0 || !socket.writable) return destroy.call(socket, error);
+      if (error || this.#held === 0 || hasEnded(socket)) return destroy.call(socket, error);
       this.#isDestroyPutOff = true;
       return socket;
     });

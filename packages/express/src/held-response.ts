@@ -2,7 +2,8 @@
  * Holds a handler's response until its payment has settled, then releases it or replaces it.
  *
  * The handler writes as usual. Its response is held until the handler ends it, flushes its first bytes, writes more than is held,
- * or writes the first event of a stream. Then the gate decides once. After the release everything passes straight to the client.
+ * or writes the first event of a stream whose amount is known. Then the gate decides once. After the release everything passes straight to the
+ * client. A metered response is held only if it ends in one piece: otherwise its first bytes release it (metered-response.ts).
  * Our methods stay on the response, because later middleware may have wrapped them.
  *
  * @see `docs/reference/lifecycle.md`, "Holding the response"
@@ -10,7 +11,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
-import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed } from "./connection.js";
+import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed, takesWholeOnly } from "./connection.js";
+import { type ChargedChunk, MeteredResponse } from "./metered-response.js";
 import {
   appendExposeHeaders,
   HeadRehearsal,
@@ -19,6 +21,7 @@ import {
   keepPrivate,
   lockHead,
   lockOutOverrides,
+  type Originals,
   prepareResponse,
   putHead,
   type ResponseHead,
@@ -55,8 +58,12 @@ export function holdResponse(
  */
 type Phase = "holding" | "deciding" | "released" | "dropped";
 
-/** The methods of a response that are replaced: Node's own, or those of earlier middleware. */
-type Originals = Pick<ServerResponse, "writeHead" | "flushHeaders" | "write" | "end" | "addTrailers" | "destroy">;
+let heldBytesInAll = 0;
+
+/** How many bytes of responses this process holds. */
+export function heldBytes(): number {
+  return heldBytesInAll;
+}
 
 class HeldResponse {
   readonly #res: ServerResponse;
@@ -69,12 +76,23 @@ class HeldResponse {
   readonly #original: Originals;
   #phase: Phase = "holding";
   #chunks: Buffer[] = [];
+  /** The same chunks, and what was charged when each was written, if the response is metered. */
+  #charged: ChargedChunk[] = [];
+  /** A metered response that is held to its end. */
+  readonly #isWhole: boolean;
+  /** A metered response that goes out before it is paid for. */
+  #metered: MeteredResponse | undefined;
   /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
   #heldBytes = 0;
+  /** What of it counts in {@link heldBytes}. */
+  #countedBytes = 0;
+  #isLetGo = false;
   /** The handler wants what it writes to go out at once. */
   #isFlushed = false;
   readonly #events = new EventSearch();
+  /** The handler's, without what they say about the amount. */
+  #trailers: Trailers = [];
   /** What the handler's trailers say about the amount. It counts as if the head said it. */
   #trailingOverrides: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
@@ -96,6 +114,7 @@ class HeldResponse {
     this.#admission = admission;
     this.#holdBytes = holdBytes;
     this.#isPriced = isPriced;
+    this.#isWhole = admission.metering !== undefined && takesWholeOnly(res);
     this.#headBefore = withoutOverrides(takeHead(res));
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end, addTrailers, destroy };
@@ -112,6 +131,12 @@ class HeldResponse {
     else Object.defineProperties(Object.assign(res, { [HELD]: this }), METHODS);
     onClosed(res, (isDelivered) => this.#close(isDelivered));
     this.#admission.onExpired((instead) => this.#expire(instead));
+    if (!this.#isWhole) return;
+    // At the maximum, what was written so far goes out, whether or not the handler ends its response.
+    const { signal } = this.#admission.payment;
+    signal.addEventListener("abort", () => this.#heldBytes > 0 && !this.#isEnded && void this.#decide(), {
+      once: true,
+    });
   }
 
   writeHead(args: WriteHeadArguments): void {
@@ -121,11 +146,18 @@ class HeldResponse {
   addTrailers(trailers: Trailers): void {
     const { overrides, others } = splitTrailers(trailers);
     this.#trailingOverrides = overrides;
+    this.#trailers = others;
+    if (this.#metered !== undefined) this.#metered.trailers = others;
     this.#call("addTrailers", [others]);
   }
 
   destroy(error: Error | undefined): void {
     const res = this.#res;
+    // A pipeline whose source fails at the ceiling destroys the response. It ends in order.
+    if (this.#isMeteredEnding && !hasLeft(res)) {
+      this.#admission.handlerEnded();
+      return;
+    }
     if (this.#keptOpen?.isHeld && !error) {
       res.req.socket.destroy();
       return;
@@ -134,6 +166,12 @@ class HeldResponse {
     if (hasLeft(res)) this.#cancel();
     this.#admission.handlerEnded();
     this.#original.destroy.call(res, error);
+  }
+
+  /** Whether a metered response is over for its handler, and the rest of it is ours. */
+  get #isMeteredEnding(): boolean {
+    if (this.#metered !== undefined) return this.#metered.isClosing;
+    return this.#phase === "deciding" && this.#admission.metering?.stopped !== undefined;
   }
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
@@ -179,18 +217,27 @@ class HeldResponse {
     }
   }
 
-  /** Whether the handler streams, and has something to stream. A head alone is nothing that a client would pay for. */
+  /**
+   * Whether the handler streams, and has something to stream. A head alone is nothing that a client would pay for. What is paid for by use
+   * is not streamed before its amount is known.
+   */
   #isStreaming(): boolean {
+    if (this.#isWhole) return false;
+    if (this.#admission.metering !== undefined) return this.#isFlushed || this.#heldBytes > 0;
+    if (this.#admission.isAmountAwaited) return false;
     if (!isEventStream(this.#res)) return this.#isFlushed && this.#heldBytes > 0;
     // Events cannot be told from comments in a compressed stream.
     return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events.isFound;
   }
 
   write(args: ChunkArguments): boolean {
-    if (this.#phase === "released" && !this.#isEnded) return this.#call("write", args) as boolean;
+    if (this.#phase === "released" && !this.#isEnded && this.#metered === undefined) {
+      return this.#call("write", args) as boolean;
+    }
     const { chunk, callback } = readWrite(args);
     if (chunk === undefined) throw new InvalidChunkError();
     if (this.#isEnded) return refuseWrite(callback);
+    if (this.#metered !== undefined) return this.#metered.write(chunk, callback);
     this.#writeHeadOnce();
     return this.#keep(chunk, callback);
   }
@@ -205,13 +252,17 @@ class HeldResponse {
     if (!isReleased) this.#writeHeadOnce();
     this.#isEnded = true;
     if (callback !== undefined) this.#callWhenClosed(callback);
+    if (this.#metered !== undefined) {
+      this.#endMetered(chunk);
+      return;
+    }
     if (isReleased) {
       this.#call("end", [chunk]);
       return;
     }
     if (this.#phase !== "dropped") this.#keptOpen = keepOpen(this.#res);
     this.#lastChunk = chunk;
-    this.#heldBytes += chunk?.byteLength ?? 0;
+    this.#hold(chunk?.byteLength ?? 0);
     void this.#decide();
     this.#admission.handlerEnded();
   }
@@ -239,11 +290,18 @@ class HeldResponse {
 
   /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
   #keep(chunk: Buffer, callback: WriteCallback | undefined): boolean {
+    const { metering } = this.#admission;
+    if (metering?.stopped !== undefined) {
+      later(callback);
+      return true;
+    }
     if (this.#phase !== "dropped") {
       this.#chunks.push(chunk);
-      this.#heldBytes += chunk.byteLength;
+      if (metering !== undefined) this.#charged.push({ chunk, charged: metering.charged });
+      this.#hold(chunk.byteLength);
       if (this.#phase === "holding") this.#events.add(chunk);
-      if (this.#heldBytes > this.#holdBytes || this.#isStreaming()) void this.#decide();
+      const isFull = this.#heldBytes > this.#holdBytes && !this.#isWhole;
+      if (isFull || this.#isStreaming()) void this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
@@ -267,17 +325,39 @@ class HeldResponse {
       const headers = [...head.headers, ...this.#trailingOverrides];
       const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const isPriced = this.#isPriced;
-      const release = await this.#admission.complete(isPriced === undefined ? response : { ...response, isPriced });
-      this.#carryOut(release, head, response);
+      const given = isPriced === undefined ? response : { ...response, isPriced };
+      const { metering } = this.#admission;
+      if (metering !== undefined && response.body === undefined) {
+        // It may reach the ceiling before its first byte is out.
+        metering.onStop(() => {
+          this.#keptOpen ??= keepOpen(this.#res);
+        });
+        const release = await metering.start(given);
+        const isLive = release.kind === "release" && release.paid;
+        if (isLive) this.#metered = new MeteredResponse(this.#res, metering, this.#original, this.#trailers);
+        this.#carryOut(release, head, response);
+        return;
+      }
+      this.#carryOut(await this.#admission.complete(given), head, response);
     } catch {
       this.#letGo();
       this.#res.destroy();
     }
   }
 
+  #hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    if (this.#isLetGo) return;
+    this.#countedBytes += bytes;
+    heldBytesInAll += bytes;
+  }
+
   /** The connection is free to be destroyed, once the response is out. */
   #letGo(): void {
     this.#keptOpen?.release();
+    this.#isLetGo = true;
+    heldBytesInAll -= this.#countedBytes;
+    this.#countedBytes = 0;
   }
 
   #wholeBody(): Buffer | undefined {
@@ -299,10 +379,11 @@ class HeldResponse {
     const isPaid = release.kind === "release" && release.paid;
     if (isDisconnected(this.#res)) {
       this.#drop();
-      if (isPaid) void this.#admission.unreleased(response);
+      if (this.#metered !== undefined) this.#metered.close();
+      else if (isPaid) void this.#admission.unreleased(response);
       return;
     }
-    if (isPaid) this.#paidResponse = response;
+    if (isPaid && this.#metered === undefined) this.#paidResponse = response;
     if (release.kind === "release") this.#release(release, head);
     else this.#replace(release.response);
   }
@@ -317,7 +398,24 @@ class HeldResponse {
       lockOutOverrides(this.#res);
       if (release.paid) keepPrivate(this.#res);
     } else if (release.paid) setPrivate(this.#res);
-    this.#sendHeld();
+    if (this.#metered === undefined) this.#sendHeld();
+    else this.#sendMetered(this.#metered);
+  }
+
+  /** The head goes out, and what was written so far. */
+  #sendMetered(metered: MeteredResponse): void {
+    const written = this.#charged;
+    this.#chunks = [];
+    this.#charged = [];
+    const hasRoom = metered.begin(written);
+    if (this.#isEnded) this.#endMetered(this.#lastChunk);
+    this.#resumeHandler(hasRoom);
+  }
+
+  #endMetered(chunk: Buffer | undefined): void {
+    if (chunk !== undefined) this.#metered?.write(chunk, undefined);
+    this.#metered?.end();
+    this.#admission.handlerEnded();
   }
 
   /** Sends the held chunks, write by write, as the handler wrote them. */
@@ -383,6 +481,7 @@ class HeldResponse {
     this.#keptOpen?.done();
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
+    this.#metered?.close();
     if (this.#paidResponse === undefined) return;
     if (isDelivered) {
       this.#admission.done();

@@ -12,7 +12,7 @@
  */
 import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
-import type { PaymentsEngine, PaymentsOptions, RoutesConfig } from "@farebox/core";
+import type { PaymentsEngine, PaymentsHealth, PaymentsOptions, RoutesConfig } from "@farebox/core";
 import {
   type Admission,
   type BuiltIn,
@@ -20,6 +20,7 @@ import {
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
+  RECEIPTS_PATH,
   type RouteGate,
   type TableGate,
   type Verdict,
@@ -30,7 +31,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { readPlace, readRequest, removePayment } from "./express-request.js";
-import { holdResponse } from "./held-response.js";
+import { heldBytes, holdResponse } from "./held-response.js";
 import { Inspection } from "./inspection.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
@@ -52,6 +53,7 @@ import {
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
   extensions: [bazaarExtension()],
+  heldBytes,
 };
 
 /**
@@ -88,10 +90,21 @@ export function createPayments(options: PaymentsOptions): Payments {
       return inspection.check(app);
     },
     listing: (route) => engine.listing(route),
+    receipts() {
+      engine.serveReceipts();
+      return (req, res, next) => giveReceipt(engine, req.originalUrl, res, next);
+    },
+    forgive: (payer) => engine.forgive(payer),
+    metrics: () => engine.metrics(),
     health: () => engine.health(),
+    healthz: () => (_req, res, next) =>
+      void engine
+        .healthCheck()
+        .then((health) => writeHealth(res, health))
+        .catch(next),
     on: (type, listener) => engine.on(type, listener),
     recover: () => engine.recover(),
-    close: () => engine.close(),
+    close: (options) => engine.close(options),
   };
 }
 
@@ -103,8 +116,36 @@ interface Seller {
 
 /** A route table: the key that is spelled as a request's path prices it here. At a handler, see {@link createGuard}. */
 function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = { onlyPassing: false }): RequestHandler {
-  seller.inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller), { onlyPassing });
-  return createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
+  const { engine, inspection } = seller;
+  inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller), { onlyPassing });
+  const handler = createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
+  const payments: RequestHandler = (req, res, next) => {
+    if (req.baseUrl === "") {
+      engine.serveReceipts();
+      if (req.path.startsWith(RECEIPTS_PATH)) return giveReceipt(engine, req.path, res, next);
+    }
+    return handler(req, res, next);
+  };
+  markHandler(payments, gate);
+  return payments;
+}
+
+/** Responds with the receipt of a metered response. */
+function giveReceipt(engine: PaymentsEngine, url: string, res: Response, next: (error: unknown) => void): void {
+  const { pathname } = new URL(url, "http://localhost");
+  engine.receipt(pathname.slice(pathname.lastIndexOf("/") + 1)).then((response) => {
+    res.setHeader("Access-Control-Allow-Origin", "*");
+    writeResponse(res, response);
+  }, next);
+}
+
+/** For load balancers, which read the status. Names of facilitators and their failures are for the seller. */
+function writeHealth(res: Response, { status, store, facilitators, settlements }: PaymentsHealth): void {
+  const states = { up: 0, down: 0, unknown: 0 };
+  for (const { state } of facilitators) states[state] += 1;
+  res.set("Cache-Control", "no-store");
+  res.status(status === "ok" || status === "degraded" ? 200 : 503);
+  res.json({ status, store, facilitators: states, settlements });
 }
 
 /** A route table that prices what passes it, for functions that call it and wait for the response. */
@@ -269,9 +310,11 @@ function follow(verdict: Verdict, passage: Passage): unknown {
     // Middleware may have made it of a request that has paid: an error is not charged.
     return admitted === undefined ? writePreflight(route, res) : writeResponse(res, admitted.refusal());
   }
+  // Another table has sold it. Keys of this one may lead to the same handler by other paths.
+  if (admitted !== undefined && admitted.gate !== gate && isSameRequest(req)) return proceed();
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
-    if (admitted.price === verdict.price || (admitted.gate !== gate && isSameRequest(req))) return proceed();
+    if (admitted.price === verdict.price) return proceed();
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }

@@ -5,12 +5,12 @@
  */
 import type { LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 import type {
-  FacilitatorHealth,
   Listing,
   Payment,
   PaymentEventType,
   PaymentListener,
   PaymentsEngine,
+  PaymentsHealth,
   PaymentsReport,
   Recovery,
   RouteByHand,
@@ -88,8 +88,37 @@ export interface Payments extends Documents {
    * @returns `undefined` until a facilitator has said something.
    */
   listing(route: string): Listing | undefined;
-  /** Returns the current state of each facilitator, in the order of the options. Sends no request. */
-  health(): readonly FacilitatorHealth[];
+  /**
+   * Creates a handler that responds with the receipts of metered responses, for sellers without a table at the top of their app:
+   * `app.get("/.well-known/x402/receipts/:name", payments.receipts())`. A table there responds by itself.
+   */
+  receipts(): RequestHandler;
+  /**
+   * Forgets what a payer owes for metered responses, so that it gets more of them. Returns for how many payments. They still settle, if they
+   * can. Rejects if the store fails.
+   *
+   * @param payer - Its address.
+   */
+  forgive(payer: string): Promise<number>;
+  /**
+   * Returns all metrics in the text format of Prometheus, for sellers without a collector. The option `metrics` counts them.
+   *
+   * @example app.get("/metrics", (_req, res) => void res.type("text/plain; version=0.0.4").send(payments.metrics()));
+   * @throws ConfigError without the option `metrics`.
+   */
+  metrics(): string;
+  /**
+   * Returns how the store, each facilitator (in the order of the options) and the settlements are doing. Asks the store, at most once a
+   * second; sends no request to a facilitator. Never rejects.
+   *
+   * @example { status: "ok", store: { ok: true }, facilitators: […], settlements: { inFlight: 3, unknown: 0 } }
+   */
+  health(): Promise<PaymentsHealth>;
+  /**
+   * Creates a handler that responds with the health, for load balancers: `app.get("/healthz", payments.healthz())`. 200 for `ok` and
+   * `degraded`, 503 for `failing` and `draining`. Put it in front of tables that price all paths.
+   */
+  healthz(): RequestHandler;
   /**
    * Listens to events: `on("settled", ({ payer, amount }) => …)`. Returns a function that removes the listener. A listener
    * that throws is logged and changes nothing.
@@ -103,10 +132,14 @@ export interface Payments extends Documents {
    */
   recover(): Promise<Recovery>;
   /**
-   * Stops all background work for good. Requests in flight can still be paid. Resolves when the store has what was written
-   * behind responses; never rejects. Call it when the server is closed, and before the store's client is.
+   * Stops all background work for good. From now on the health is `draining`. Requests in flight can still be paid. Resolves when the store
+   * has what was written behind responses; the log says what is still under way. Call it before the store's client is closed.
+   *
+   * @param options - `drainMs`: waits so long at most, 0 to 3600000, for payments under way. Once a load balancer was told, or at once
+   * if none asks, new payments get 503 with `Retry-After`. Default: they are taken, and not waited for.
+   * @throws ConfigError if `drainMs` is not such a number.
    */
-  close(): Promise<void>;
+  close(options?: { readonly drainMs?: number }): Promise<void>;
 }
 
 /** Documents about the priced routes and MCP tools. Each is served only where the seller registers its handler. */

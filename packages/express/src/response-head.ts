@@ -15,6 +15,12 @@ import {
   privateCacheControl,
 } from "@farebox/core/adapter";
 
+/** The methods of a response that are replaced: Node's own, or those of earlier middleware. */
+export type Originals = Pick<
+  ServerResponse,
+  "writeHead" | "flushHeaders" | "write" | "end" | "addTrailers" | "destroy"
+>;
+
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
 /** Status and headers at one moment. */
@@ -117,14 +123,17 @@ export function withholdTrailers(res: ServerResponse, listener: (overrides: Head
 
 /** Separates `Settlement-Overrides` from the other trailers. */
 export function splitTrailers(trailers: Trailers): { readonly overrides: Headers; readonly others: Trailers } {
-  const all: readonly (readonly [string, OutgoingHttpHeader])[] = Array.isArray(trailers)
-    ? trailers
-    : Object.entries(trailers as Readonly<Record<string, OutgoingHttpHeader>>);
+  const all = listTrailers(trailers);
   const isOverride = ([name]: (typeof all)[number]) => isSettlementOverrides(String(name));
   return {
     overrides: all.filter(isOverride).map(([name, value]) => [name, String(value)]),
     others: all.filter((trailer) => !isOverride(trailer)) as [string, string][],
   };
+}
+
+/** Node takes them as a list or as an object. */
+export function listTrailers(trailers: Trailers): readonly (readonly [string, OutgoingHttpHeader])[] {
+  return Array.isArray(trailers) ? trailers : Object.entries(trailers as Readonly<Record<string, OutgoingHttpHeader>>);
 }
 
 /** Arguments of `writeHead`: a status, then a message, or headers as an object or a flat list, or both. */
@@ -208,6 +217,11 @@ function groupByName<T>(argument: T): T | OutgoingHttpHeaders {
 export function appendExposeHeaders(res: ServerResponse): void {
   const current = res.getHeader(EXPOSE_HEADERS);
   res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
+}
+
+/** Lets scripts of other origins read one more header. */
+export function appendExposedHeader(res: ServerResponse, name: string): void {
+  res.setHeader(EXPOSE_HEADERS, [res.getHeader(EXPOSE_HEADERS), name].flat().filter(Boolean).join(", "));
 }
 
 /** Keeps a response out of shared caches. */

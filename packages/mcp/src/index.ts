@@ -16,6 +16,7 @@ export type {
   ToolJsonSchema,
   ToolPaymentOption,
   ToolPriceFunction,
+  ToolProgress,
   ToolResource,
   ToolSchema,
   ZodSchema,

@@ -8,6 +8,7 @@
  *     pass          run the handler: the tool is free, or a hook let the call through
  *     respond       send the gate's response: a challenge, a refusal, an earlier result          (tool-response.ts)
  *     run           run the handler, settle, and put the receipt on the result                   (tool-call.ts)
+ *     progress      what a metered tool delivers before it has settled                           (tool-progress.ts)
  *
  * @module
  */
@@ -28,6 +29,7 @@ import type {
 } from "./tool-config.js";
 import { isHttpUrl } from "./tool-declaration.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
+import { createProgress } from "./tool-progress.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
 import { onSent, toResult } from "./tool-response.js";
 
@@ -133,7 +135,7 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
   }
   switch (decision.kind) {
     case "pass":
-      return runHandler(tool, call, undefined);
+      return runHandler(tool, call, { progress: createProgress(call, { isPaid: true }) });
     case "respond":
       if (decision.onClosed !== undefined) onSent(call.server, extra, decision.onClosed);
       return toResult(decision.response, outputSchema !== undefined);

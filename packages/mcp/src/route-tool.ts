@@ -1,6 +1,6 @@
 /**
  * A priced route as a tool. Each call becomes a request to the app, and the route's own gate decides: one price, one
- * payment and one claim, over HTTP and MCP alike.
+ * payment and one claim, over HTTP and MCP alike. A metered route streams (route-stream.ts).
  *
  * @module
  */
@@ -10,8 +10,10 @@ import { decodePaymentResponse, isJsonObject, PAYMENT_RETRY_TOKEN, parseJson } f
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import { type App, type AppResponse, connectApp } from "./in-process.js";
 import { type CalledRoute, declaredInput, parseCalledRoute, writeRequest } from "./route-request.js";
+import { isStreamed, RouteStream, textOf, withTrailers } from "./route-stream.js";
 import type { ToolSchema } from "./tool-config.js";
 import { describePrice, type ToolRegistration } from "./tool-price.js";
+import { Notifier } from "./tool-progress.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, retryTokenOf, type ToolCall } from "./tool-request.js";
 import { RECEIPT_KEY, toErrorResult } from "./tool-response.js";
 import { type ReadSchema, readSchemaOf } from "./tool-schema.js";
@@ -60,7 +62,7 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
       ...(inputSchema === undefined ? {} : { inputSchema }),
       description: priced === undefined ? description : describePrice(description, priced),
     },
-    async call({ args, extra }) {
+    async call({ server, args, extra }) {
       const written = writeRequest(route, args);
       if (!written.ok)
         return toErrorResult(`The argument ${written.argument} must be a non-empty text other than "." and "..".`);
@@ -78,7 +80,13 @@ export function createRouteTool({ app, key, config }: GivenRoute, engine: Paymen
         // Other texts may not be valid in a header, and none of them is a token.
         ...(retryToken !== undefined && /^[\w-]+$/.test(retryToken) ? { [PAYMENT_RETRY_TOKEN]: retryToken } : {}),
       };
-      return toToolResult(await send({ method: route.method, path, headers, body, signal: extra.signal }));
+      const notifier = new Notifier({ server, extra });
+      const stream = new RouteStream(notifier);
+      // What nobody hears of is not delivered before its end.
+      const onChunk = notifier.isHeard ? stream.take.bind(stream) : undefined;
+      const response = await send({ method: route.method, path, headers, body, signal: extra.signal, onChunk });
+      if (response.brokenBy !== undefined && !isStreamed(response)) throw response.brokenBy;
+      return toToolResult(response);
     },
   };
 }
@@ -133,8 +141,9 @@ function readBody(challenge: unknown, text: string) {
   return { text: challengeText, json: parseJson(challengeText) };
 }
 
-function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
-  const { text, json } = readBody(headers["payment-required"], body.toString("utf8"));
+function toToolResult(response: AppResponse): CallToolResult {
+  const { status, headers } = response;
+  const { text, json } = readBody(headers["payment-required"], textOf(response));
   const header = headers["payment-response"];
   const receipt = typeof header === "string" ? decodePaymentResponse(header) : undefined;
   const retryToken = headers[PAYMENT_RETRY_TOKEN.toLowerCase()];
@@ -142,10 +151,11 @@ function toToolResult({ status, headers, body }: AppResponse): CallToolResult {
     ...(receipt === undefined ? {} : { [RECEIPT_KEY]: receipt }),
     ...(retryToken === undefined ? {} : { [RETRY_TOKEN_KEY]: retryToken }),
   };
-  return {
+  const result: CallToolResult = {
     content: [{ type: "text", text }],
     ...(json.ok && isJsonObject(json.value) ? { structuredContent: { ...json.value } } : {}),
     ...(status >= 200 && status < 300 ? {} : { isError: true }),
     ...(Object.keys(_meta).length === 0 ? {} : { _meta }),
   };
+  return isStreamed(response) ? withTrailers(result, response) : result;
 }

@@ -3,13 +3,25 @@
  *
  * @module
  */
-import type { Payment } from "@farebox/core";
+import type { Payment, PaymentAbortedError } from "@farebox/core";
 import type { GateResponse, HeldAdmission, PrepaidAdmission } from "@farebox/core/adapter";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
+import { createProgress, MeteredOutput, type OutputEnd } from "./tool-progress.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
-import { checkResult, onSent, toErrorResult, toHandlerResponse, toResult, withReceipt } from "./tool-response.js";
+import {
+  checkResult,
+  type EarlyEnd,
+  onSent,
+  toErrorResult,
+  toHandlerResponse,
+  toResult,
+  withEarlyEnd,
+  withEnd,
+  withReason,
+  withReceipt,
+} from "./tool-response.js";
 
 /** The result of a cancelled call. The SDK does not send it. */
 export const CANCELLED: CallToolResult = { content: [], isError: true };
@@ -19,21 +31,29 @@ type Ending =
   | { readonly kind: "returned"; readonly result: CallToolResult }
   | { readonly kind: "threw"; readonly error: unknown }
   | { readonly kind: "cancelled" }
-  | { readonly kind: "expired"; readonly response: Promise<GateResponse> };
+  | { readonly kind: "expired"; readonly response: Promise<GateResponse> }
+  | OutputEnd;
 
-/** Runs the handler, then settles. Nothing is charged if the call is cancelled or the payment expires before the result. */
+/**
+ * Runs the handler, then settles. If the call is cancelled or the payment expires before the result, nothing is charged but what a
+ * metered tool has delivered.
+ */
 export async function runAndSettle(
   tool: PricedTool,
   call: ToolCall,
   admission: HeldAdmission,
 ): Promise<CallToolResult> {
+  const { payment, metering } = admission;
+  const output = metering && new MeteredOutput(call, admission, metering, tool.holdBytes);
+  const progress = output?.progress ?? createProgress(call, { isPaid: false });
   const ending = await new Promise<Ending>((end) => {
     admission.onExpired((response) => end({ kind: "expired", response }));
+    output?.onEnd(end);
     onAbort(call, () => {
       admission.leave();
       end({ kind: "cancelled" });
     });
-    runHandler(tool, call, admission.payment)
+    runHandler(tool, call, { payment, progress })
       .then(
         (result) => end({ kind: "returned", result }),
         (error: unknown) => end({ kind: "threw", error }),
@@ -41,18 +61,106 @@ export async function runAndSettle(
       .finally(() => admission.handlerEnded());
   });
   switch (ending.kind) {
-    case "returned":
-      return settle(tool, call, admission, ending.result);
-    case "threw": {
-      const result = await settle(tool, call, admission, toErrorResult(ending.error));
-      if (isForSdk(ending.error)) throw ending.error;
-      return result;
-    }
     case "cancelled":
-      void admission.cancel();
+      void (output?.isStarted ? output.leave() : admission.cancel());
       return CANCELLED;
     case "expired":
       return toResult(await ending.response, call.outputSchema !== undefined);
+    case "replaced":
+      // The handler works on for nobody.
+      admission.leave();
+      return toResult(ending.response, call.outputSchema !== undefined);
+    default: {
+      const settled = await (output === undefined
+        ? settle(tool, call, admission, ending.kind === "returned" ? ending.result : toFailure(ending))
+        : settleMetered(tool, call, { admission, output, ending }));
+      if (ending.kind === "threw" && isForSdk(ending.error)) throw ending.error;
+      return settled;
+    }
+  }
+}
+
+/** The handler has ended, or the payment has expired after a part of the output was delivered. */
+type MeteredEnding = Extract<Ending, { readonly kind: "returned" | "threw" | "stopped" }>;
+
+interface MeteredRun {
+  readonly admission: HeldAdmission;
+  readonly output: MeteredOutput;
+  readonly ending: MeteredEnding;
+}
+
+/**
+ * Settles a metered call. If something was delivered before, the client gets the result however that settles, as it has got the rest.
+ * Otherwise the result is held as that of any other tool.
+ */
+async function settleMetered(
+  tool: PricedTool,
+  call: ToolCall,
+  { admission, output, ending }: MeteredRun,
+): Promise<CallToolResult> {
+  const { server, extra, outputSchema } = call;
+  const release = await output.flushed();
+  if (release?.kind === "replace") return toResult(release.response, outputSchema !== undefined);
+  const early = earlyEndOf(admission.payment);
+  if (release === undefined)
+    return settle(tool, call, admission, resultOfWhole({ admission, output, ending }, early, call));
+
+  const given = ending.kind === "returned" ? ending.result : toPartial(output.text, ending, early, call);
+  const result = early === undefined ? given : withEarlyEnd(given, early);
+  if (!release.paid) return withReceipt(result, release.headers);
+  const end = await output.finish(ending.kind === "returned" && given.isError !== true);
+  if (end.receipt?.success) {
+    onSent(server, extra, (isSent) => {
+      if (!isSent) void admission.undelivered(toHandlerResponse(result, tool.holdBytes));
+    });
+  }
+  return withEnd(result, end);
+}
+
+/** The result of a metered call that has delivered nothing yet. At the maximum, what the handler gave so far is for sale. */
+function resultOfWhole(
+  { admission, output, ending }: MeteredRun,
+  early: EarlyEnd | undefined,
+  call: ToolCall,
+): CallToolResult {
+  if (ending.kind === "returned") return early === undefined ? ending.result : withEarlyEnd(ending.result, early);
+  const { text, textAmount } = output;
+  if (early === undefined) return toFailure(ending);
+  if (textAmount === "0" || call.outputSchema !== undefined) return withReason(toFailure(ending), early);
+  // Not what was charged for behind it.
+  admission.payment.settle(textAmount);
+  return withEarlyEnd(toPartial(text, ending, early, call), early);
+}
+
+/** What was delivered, as the result of a call whose handler gave none. A tool with an output schema has to call it an error. */
+function toPartial(
+  text: string,
+  ending: Exclude<MeteredEnding, { readonly kind: "returned" }>,
+  early: EarlyEnd | undefined,
+  { outputSchema }: ToolCall,
+): CallToolResult {
+  const delivered: CallToolResult["content"] = text === "" ? [] : [{ type: "text", text }];
+  if (early !== undefined && outputSchema === undefined && text !== "") return { content: delivered };
+  const failure = toFailure(ending);
+  return { ...failure, content: [...(early === undefined ? failure.content : []), ...delivered] };
+}
+
+function toFailure(ending: Exclude<MeteredEnding, { readonly kind: "returned" }>): CallToolResult {
+  return ending.kind === "threw" ? toErrorResult(ending.error) : { content: [], isError: true };
+}
+
+/** Why the output ends before its tool has ended it. */
+function earlyEndOf({ signal }: Payment): EarlyEnd | undefined {
+  if (!signal.aborted) return undefined;
+  switch ((signal.reason as PaymentAbortedError).reason) {
+    case "limit":
+      return "payment_limit";
+    case "expired":
+      return "payment_expired";
+    case "unrecorded":
+      return "unexpected_settle_error";
+    default:
+      return undefined;
   }
 }
 
@@ -85,7 +193,8 @@ export async function runSettled(
   // Not before the handler is done: other processes wait for this one as long as it may respond.
   const watchResult = () => onSent(call.server, call.extra, () => admission.done());
   try {
-    const result = await runHandler(tool, call, admission.payment);
+    const { payment } = admission;
+    const result = await runHandler(tool, call, { payment, progress: createProgress(call, { isPaid: true }) });
     watchResult();
     return result.isError === true ? await fail(result, admission) : withReceipt(result, admission.headers);
   } catch (error) {
@@ -107,15 +216,18 @@ async function fail(result: CallToolResult, admission: PrepaidAdmission): Promis
 export async function runHandler(
   tool: PricedTool,
   { args, extra, outputSchema }: ToolCall,
-  payment: Payment | undefined,
+  given: Pick<PaidCallExtra, "payment" | "progress">,
 ): Promise<CallToolResult> {
-  return checkResult(await tool.run(args, toPaidExtra(extra, payment)), outputSchema);
+  return checkResult(await tool.run(args, toPaidExtra(extra, given)), outputSchema);
 }
 
-/** Adds the payment, and removes its signed form and its token from `_meta`: handlers do not need them. */
-function toPaidExtra(extra: CallExtra, payment: Payment | undefined): PaidCallExtra {
+/** Adds what paid tools have, and removes its signed form and its token from `_meta`: handlers do not need them. */
+function toPaidExtra(
+  extra: CallExtra,
+  { payment, progress }: Pick<PaidCallExtra, "payment" | "progress">,
+): PaidCallExtra {
   const { [PAYMENT_KEY]: _, [RETRY_TOKEN_KEY]: __, ...rest } = extra._meta ?? {};
-  const kept = extra._meta === undefined ? extra : { ...extra, _meta: rest };
+  const kept = { ...extra, ...(extra._meta === undefined ? {} : { _meta: rest }), progress };
   if (payment === undefined) return kept;
   return { ...kept, payment, signal: AbortSignal.any([extra.signal, payment.signal]) };
 }

@@ -45,13 +45,27 @@ export type ToolArguments<Input extends ToolSchema> = Input extends ZodRawShapeC
 /** The SDK's `extra`: the last argument of every handler. */
 export type CallExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** The last argument of a paid tool's handler. `signal` also aborts when the payment expires. */
+/**
+ * Gives the client a part of the output before the result, as the message of a progress notification. Without a text, the notification
+ * says only what the call has cost so far. Resolves when it is sent, and never rejects.
+ *
+ * By `settle: "metered"`, a text that follows a charge is sent before it is paid for, and the client pays for it even if it cancels.
+ * By `"before"` a text is sent at once, by `"after"` not at all. Nothing is sent to a client that asks for no progress, and nothing once
+ * `signal` has aborted. So the result should have the whole output.
+ */
+export type ToolProgress = (text?: string) => Promise<void>;
+
+/** The last argument of a paid tool's handler. `signal` also aborts when the payment expires, or its maximum is used up. */
 export type PaidCallExtra = CallExtra & {
   /** The payment for this call; absent when a hook let the call through without one. */
   readonly payment?: Payment;
+  readonly progress: ToolProgress;
 };
 
-/** The handler of a paid tool, as `registerTool` takes it. If it throws or returns `isError`, nothing is charged. */
+/**
+ * The handler of a paid tool, as `registerTool` takes it. If it throws or returns `isError`, nothing is charged, unless a part of the
+ * output was sent by `progress`: then that is charged.
+ */
 export type PaidToolHandler<Input extends ToolSchema> = Input extends undefined | ZodSchema
   ? BaseToolCallback<CallToolResult, PaidCallExtra, Input>
   : (args: ToolArguments<Input>, extra: PaidCallExtra) => CallToolResult | Promise<CallToolResult>;

@@ -5,7 +5,7 @@
  * @see x402 v2, MCP transport
  * @module
  */
-import type { GateResponse, HandlerResponse } from "@farebox/core/adapter";
+import type { GateResponse, HandlerResponse, StreamEnd } from "@farebox/core/adapter";
 import { decodePaymentResponse, isJsonObject, PAYMENT_RESPONSE, PAYMENT_RETRY_TOKEN } from "@farebox/core/protocol";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { getParseErrorMessage, safeParseAsync } from "@modelcontextprotocol/sdk/server/zod-compat.js";
@@ -17,8 +17,11 @@ import { RETRY_TOKEN_KEY } from "./tool-request.js";
 /** The key of the receipt in a result's `_meta`. */
 export const RECEIPT_KEY = "x402/payment-response";
 
+/** The key of the reason in a result's `_meta`, if a metered output ended early, or has not settled. */
+const ERROR_KEY = "x402/payment-error";
+
 /** Marks the results of handlers among the gate's responses, also after they were stored. */
-const RESULT_TYPE = "application/vnd.farebox.tool-result+json";
+export const RESULT_TYPE = "application/vnd.farebox.tool-result+json";
 
 type Headers = readonly (readonly [name: string, value: string | readonly string[]])[];
 
@@ -113,12 +116,59 @@ export function withReceipt(result: CallToolResult, headers: Headers): CallToolR
   const receipt = header === undefined ? undefined : decodePaymentResponse(header);
   const token = headerOf(headers, PAYMENT_RETRY_TOKEN);
   if (receipt === undefined && token === undefined) return result;
-  const _meta = {
-    ...result._meta,
+  return withMeta(result, {
     ...(receipt === undefined ? {} : { [RECEIPT_KEY]: receipt }),
     ...(token === undefined ? {} : { [RETRY_TOKEN_KEY]: token }),
-  };
-  return { ...result, _meta };
+  });
+}
+
+/** Why a metered output ended early. */
+export type EarlyEnd = "payment_limit" | "payment_expired" | "unexpected_settle_error";
+
+const EARLY_ENDS: Readonly<Record<EarlyEnd, string>> = {
+  payment_limit:
+    "What the payment allows is used up. The output is not complete: it ends here. What you got is charged.",
+  payment_expired:
+    "The time of the payment is over. The output is not complete: it ends here. What you got is charged.",
+  unexpected_settle_error:
+    "The server cannot go on. The output is not complete: it ends here. What you got is charged.",
+};
+
+/** Reads a reason. `undefined`: it is none for an early end. */
+export function toEarlyEnd(reason: string | undefined): EarlyEnd | undefined {
+  return reason !== undefined && Object.hasOwn(EARLY_ENDS, reason) ? (reason as EarlyEnd) : undefined;
+}
+
+/** Says that the output is not complete: to agents in the last text, to clients in `_meta`. */
+export function withEarlyEnd(result: CallToolResult, error: EarlyEnd): CallToolResult {
+  return withNotice(result, error, EARLY_ENDS[error]);
+}
+
+/** The reason alone, on an error that is not charged. */
+export function withReason(result: CallToolResult, error: EarlyEnd): CallToolResult {
+  return withMeta(result, { [ERROR_KEY]: error });
+}
+
+const PENDING =
+  "It is not yet known whether the payment settled. Do not sign a new payment for this output: call with the same one for its receipt.";
+const DUE = "The payment did not settle. This output is due: the seller settles it later.";
+
+/** The result of a metered output that was delivered, however it settled. */
+export function withEnd(result: CallToolResult, { receipt, proof }: StreamEnd): CallToolResult {
+  if (receipt === undefined) return withReceipt(withNotice(result, "settlement_pending", PENDING), proof);
+  const { success, errorReason } = receipt;
+  const isDue = !success && errorReason !== undefined && errorReason !== "not_charged";
+  return withMeta(isDue ? withNotice(result, errorReason, DUE) : result, { [RECEIPT_KEY]: receipt });
+}
+
+function withNotice(result: CallToolResult, error: string, message: string): CallToolResult {
+  const text = JSON.stringify({ error, message });
+  const content: CallToolResult["content"] = [...result.content, { type: "text", text }];
+  return withMeta({ ...result, content }, { [ERROR_KEY]: error });
+}
+
+function withMeta(result: CallToolResult, added: Readonly<Record<string, unknown>>): CallToolResult {
+  return { ...result, _meta: { ...result._meta, ...added } };
 }
 
 function headerOf(headers: Headers, sought: string): string | undefined {

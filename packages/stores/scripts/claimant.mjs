@@ -1,8 +1,9 @@
 /**
- * One of several processes of `src/processes.test.ts` that claim the same payments at once. It reads the build.
+ * One of several processes of `src/processes.test.ts` that use a store at once. It reads the build.
  *
  * Usage: `fork("claimant.mjs", [library, place])`. It says `ready` when its store is open. For each number that it is sent it claims as many
- * payments, and sends back those that it got. An error is sent as its text.
+ * payments, and sends back those that it got. For `{ count, untilMs }` it puts the exposure of as many payments, of one micro each, and
+ * sends back the sums that it was told. An error is sent as its text.
  *
  * @module
  */
@@ -11,7 +12,10 @@ import { createRequire } from "node:module";
 const [library, place] = process.argv.slice(2);
 const require = createRequire(import.meta.url);
 
-process.on("message", (count) => void claim(count).then(answer, fail));
+process.on("message", (asked) => {
+  const done = typeof asked === "number" ? claim(asked) : expose(asked);
+  void done.then(answer, fail);
+});
 let store;
 try {
   store = await open();
@@ -45,11 +49,19 @@ async function claim(count) {
     const { kind } = await store.claim({ identity: `p${at}`, binding: "b", owner, expiresAtMs });
     return kind === "claimed" ? [`p${at}`] : [];
   });
-  return (await Promise.all(claims)).flat();
+  return { owner, identities: (await Promise.all(claims)).flat() };
 }
 
-function answer(identities) {
-  process.send({ owner: String(process.pid), identities });
+async function expose({ count, untilMs }) {
+  const puts = Array.from({ length: count }, (_, at) => {
+    const entry = { identity: `${process.pid} ${at}`, payer: `payer ${at}`, micros: "1", untilMs, isDue: false };
+    return store.exposure.put(entry, Date.now());
+  });
+  return { totals: (await Promise.all(puts)).map(({ total }) => Number(total)) };
+}
+
+function answer(found) {
+  process.send(found);
 }
 
 function fail(error) {

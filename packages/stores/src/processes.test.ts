@@ -54,6 +54,31 @@ describe("eight processes that claim the same 200 payments at once", () => {
   });
 });
 
+describe("eight processes that put the exposure of 25 payments each at once", () => {
+  test.skipIf(!hasRedis)("see each other, and leave nothing when they die, in Redis", { timeout: 60_000 }, async () => {
+    const server = await startRedis();
+    const client = new Redis(server.url);
+    await demandExactSums("redis", server.url, () => redisStore(client));
+    client.disconnect();
+    await server.stop();
+  });
+
+  test("see each other, and leave nothing when they die, in PostgreSQL", { timeout: 60_000 }, async () => {
+    const server = await startPostgres();
+    const pool = new pg.Pool({ connectionString: server.url });
+    await demandExactSums("postgres", server.url, () => postgresStore(pool));
+    await pool.end();
+    await server.stop();
+  });
+
+  test("see each other, and leave nothing when they die, in an SQLite file", { timeout: 60_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
+    const path = join(folder, "payments.db");
+    await demandExactSums("libsql", path, () => sqliteStore(new Libsql(path)));
+    rmSync(folder, { recursive: true });
+  });
+});
+
 /** Node 20 has no `node:sqlite`, and better-sqlite3 13 needs Node 22: `pnpm test:nodes` runs these. */
 const isNode22 = Number.parseInt(process.versions.node, 10) >= 22;
 
@@ -81,14 +106,31 @@ async function demandOneWinnerEach(library: string, place: string, open: () => P
   for (const [identity, owner] of winners) expect(await store.find(identity)).toMatchObject({ owner });
 }
 
+async function demandExactSums(library: string, place: string, open: () => PaymentStore): Promise<void> {
+  const [processes, count, untilMs] = [8, 25, Date.now() + 600_000];
+  const seen = (await askAtOnce(library, place, processes, { count, untilMs })) as { totals: readonly number[] }[];
+  const totals = seen.flatMap(({ totals }) => totals).sort((one, other) => one - other);
+  // One after another, so each sees one more than the one before.
+  expect(totals).toEqual(Array.from({ length: processes * count }, (_, at) => at + 1));
+  const { exposure } = open();
+  const entry = { identity: "own", payer: "payer 0", micros: "100", untilMs: untilMs + 1, isDue: false };
+  expect(await exposure?.put(entry, untilMs - 1)).toEqual({ payer: `${100 + processes}`, total: "300", due: [] });
+  expect(await exposure?.put(entry, untilMs)).toEqual({ payer: "100", total: "100", due: [] });
+}
+
 /** Starts processes, lets them claim at once, and ends them. */
 async function race(library: string, place: string, count: number, payments: number): Promise<readonly Claimed[]> {
+  return (await askAtOnce(library, place, count, payments)) as readonly Claimed[];
+}
+
+/** Starts processes, asks them all at once, and kills them. Returns what they send. */
+async function askAtOnce(library: string, place: string, count: number, question: number | object): Promise<unknown> {
   const claimants = Array.from({ length: count }, () => fork(CLAIMANT, [library, place], { stdio: "ignore" }));
   try {
     await Promise.all(claimants.map(nextMessage));
-    const claimed = claimants.map(nextMessage);
-    for (const claimant of claimants) claimant.send(payments);
-    return (await Promise.all(claimed)) as readonly Claimed[];
+    const responses = claimants.map(nextMessage);
+    for (const claimant of claimants) claimant.send(question);
+    return await Promise.all(responses);
   } finally {
     for (const claimant of claimants) {
       const exited = once(claimant, "exit");

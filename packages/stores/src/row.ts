@@ -5,17 +5,32 @@
  *
  * @module
  */
-import { type PaymentRecord, type PaymentState, type Transition, UNFINISHED } from "@farebox/core";
+import {
+  type PaymentRecord,
+  type PaymentState,
+  RELEASABLE,
+  type Transition,
+  UNFINISHED,
+  UNLEASED,
+} from "@farebox/core";
 
 /** A record stays this long after its payment has expired. */
 export const GRACE_MS: number = 10 * 60 * 1000;
+
+/**
+ * When an unfinished record is forgotten: never. Processes of a version that knows fewer unfinished states must not delete it either.
+ * The last millisecond of JavaScript's dates.
+ */
+export const NEVER_MS = 8_640_000_000_000_000;
 
 /** The columns of a record, in the order in which they are read. */
 export const COLUMNS: string =
   "identity, binding, state, owner, expires_at_ms, facilitator, identifier, request, lease_until_ms, answer, body, receipt";
 
-/** The states of unfinished records, as a list in SQL. */
-export const UNFINISHED_SQL: string = UNFINISHED.map((state) => `'${state}'`).join(", ");
+/** States, as lists in SQL. */
+export const UNFINISHED_SQL: string = listOf(UNFINISHED);
+export const RELEASABLE_SQL: string = listOf(RELEASABLE);
+export const UNLEASED_SQL: string = listOf(UNLEASED);
 
 /** A row as drivers return it: numbers may be texts or bigints, bytes may be a `Buffer`, a `Uint8Array` or an `ArrayBuffer`. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -66,6 +81,10 @@ function bufferOf(bytes: Uint8Array): Buffer {
 function readBytes(body: unknown): Uint8Array {
   if (body instanceof Uint8Array) return body;
   return body instanceof ArrayBuffer ? new Uint8Array(body) : new Uint8Array();
+}
+
+function listOf(states: readonly PaymentState[]): string {
+  return states.map((state) => `'${state}'`).join(", ");
 }
 
 function isPresent(value: unknown): boolean {

@@ -117,7 +117,8 @@ export function renderBenchmarks(measured: Measured): string {
     "",
     "## The first of a stream of events",
     "",
-    "The handler writes the first event at once and the last one half a second later. Milliseconds.",
+    "The handler writes the first event at once and the last one half a second later. Milliseconds. Streams that are paid by what was",
+    "delivered: [metered streams](metered-benchmarks.md).",
     "",
     ...table(
       ["", "first event"],

@@ -52,12 +52,13 @@ export class Mint {
     const payer = this.#payers[this.#count++ % PAYERS] as Payer;
     const offer = this.#challenge.accepts[0] as AcceptedRequirements;
     const now = () => Date.now() + laterMs;
-    const payment = JSON.stringify(await payer.signExact(offer, { challenge: this.#challenge, now }));
-    if (this.#templates.length < PAYERS) this.#templates.push(toTemplate(payment));
+    const sign = offer.scheme === "upto" ? payer.signUpto : payer.signExact;
+    const payment = JSON.stringify(await sign(offer, { challenge: this.#challenge, now }));
+    if (offer.scheme === "exact" && this.#templates.length < PAYERS) this.#templates.push(toTemplate(payment));
     return encode(payment);
   }
 
-  /** A new payment that repeats the signature of one that was signed. */
+  /** A new payment by `exact` that repeats the signature of one that was signed. */
   next(): string {
     const template = this.#templates[this.#count % this.#templates.length];
     if (template === undefined) throw new Error("sign comes first");

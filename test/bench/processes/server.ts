@@ -8,7 +8,7 @@ import type { EventEmitter } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { queryObjects } from "node:v8";
 import type { Express } from "express";
-import type { Plan, Side } from "../plan.js";
+import type { App, Plan } from "../plan.js";
 
 /** What a server is asked by IPC. */
 export type Question = "usage" | "census";
@@ -35,10 +35,11 @@ export interface Census {
 const plan: Plan = JSON.parse(process.argv[2] ?? "");
 
 /** Only what is measured is loaded. */
-const CREATE: Record<Side, () => Promise<(plan: Plan) => Express>> = {
+const CREATE: Record<App, () => Promise<(plan: Plan) => Express>> = {
   bare: async () => (await import("../sides/bare.js")).createBare,
   reference: async () => (await import("../sides/reference.js")).createReference,
   farebox: async () => (await import("../sides/farebox.js")).createFarebox,
+  metered: async () => (await import("../sides/metered.js")).createMetered,
 };
 
 const create = await CREATE[plan.side]();

@@ -12,6 +12,7 @@ import type { Load, LoadResult } from "./load.js";
 import { Mint } from "./payments.js";
 import type { Probe, ProbeResult } from "./probe.js";
 import type { Census, Question, Usage } from "./server.js";
+import type { Streams, StreamsResult } from "./streams.js";
 
 /** Whether servers and load get a core each. */
 export const PINNED = availableParallelism() > 1 && spawnSync("taskset", ["--version"]).status === 0;
@@ -86,6 +87,18 @@ export async function runLoad(load: Load, hooks: LoadHooks = {}, core: Core = 1)
   await hooks.onReady?.();
   child.send("go");
   const result = await nextMessage<LoadResult>(child);
+  await hooks.onDone?.();
+  await stop(child);
+  return result;
+}
+
+/** Reads streams of a server, many at once. */
+export async function readStreams(streams: Streams, hooks: LoadHooks = {}): Promise<StreamsResult> {
+  const child = start("streams.js", JSON.stringify(streams), { core: 1 });
+  await nextMessage(child);
+  await hooks.onReady?.();
+  child.send("go");
+  const result = await nextMessage<StreamsResult>(child);
   await hooks.onDone?.();
   await stop(child);
   return result;

@@ -38,6 +38,6 @@ export function supported() {
   return { kinds, extensions: ["bazaar"], signers: {} };
 }
 
-function payerOf({ authorization }: Record<string, unknown>): string {
-  return String((authorization as { from: unknown }).from);
+function payerOf({ authorization, permit2Authorization = authorization }: Record<string, unknown>): string {
+  return String((permit2Authorization as { from: unknown }).from);
 }

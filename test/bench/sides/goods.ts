@@ -3,9 +3,17 @@
  *
  * @module
  */
+import { once } from "node:events";
 import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Express, RequestHandler } from "express";
 import { PATHS } from "../plan.js";
+
+/** A token, as models send it. */
+const TOKEN = 'data: {"choices":[{"delta":{"content":" token"}}]}\n\n';
+
+/** An atomic unit. */
+const PER_TOKEN = "$0.000001";
 
 /** 64 KiB in one piece. */
 const MEDIUM = Buffer.alloc(64 * 1024, "goods ");
@@ -22,6 +30,7 @@ export function addGoods(app: Express): Express {
   app.get(PATHS.medium, (_req, res) => void res.type("application/octet-stream").send(MEDIUM));
   for (const path of [PATHS.large, PATHS.freeLarge]) app.get(path, sendLarge);
   for (const path of [PATHS.events, PATHS.freeEvents]) app.get(path, sendEvents);
+  for (const path of [PATHS.tokens, PATHS.freeTokens]) app.get(path, sendTokens);
   return app;
 }
 
@@ -41,4 +50,22 @@ const sendEvents: RequestHandler = (_req, res) => {
   res.type("text/event-stream");
   res.write("data: first\n\n");
   setTimeout(() => res.end("data: last\n\n"), 500);
+};
+
+/** Tokens one by one. Where they are metered, each is charged before it goes out. */
+const sendTokens: RequestHandler = async (req, res) => {
+  const { payment, query } = req;
+  const events = Number(query["events"]);
+  const rate = Number(query["rate"] ?? Number.POSITIVE_INFINITY);
+  const startedAt = performance.now();
+  res.type("text/event-stream");
+  for (let sent = 0; sent < events; ) {
+    const due = Math.min(events, Math.ceil(((performance.now() - startedAt) / 1000) * rate) || 1);
+    for (; sent < due; sent++) {
+      payment?.charge(PER_TOKEN);
+      if (!res.write(TOKEN)) await once(res, "drain");
+    }
+    if (Number.isFinite(rate)) await sleep(1);
+  }
+  res.end();
 };

@@ -258,6 +258,11 @@ export const MEANT: readonly Meant[] = [
       path === "challenge.error" && reference.status === compat.status && reference.status === 402,
   },
   {
+    heading: "Amount of a receipt",
+    explains: ({ path, reference, compat }, exchange) =>
+      path === "receipt.amount" && reference === ABSENT && compat === exchange.compat.facts["earned"],
+  },
+  {
     heading: "Exposed headers",
     explains: ({ path, reference }) => reference === ABSENT && path === "headers.access-control-expose-headers",
   },

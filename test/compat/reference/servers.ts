@@ -2,8 +2,8 @@
  * Starts the reference's example servers in this process: as they are, and with their imports changed by `farebox migrate`.
  *
  * They are the authors' files. This is done to them, and only when they are put together: TypeScript is removed, `dotenv` reads nothing,
- * the packages for Stellar and Aptos, which no registry has at that version, are replaced by classes that cannot be created, and the one
- * server that names its facilitator gets the local one.
+ * the packages for Stellar and Aptos, which no registry has at that version, are replaced by classes that cannot be created, and the
+ * servers that name their facilitator or their node get the local one.
  *
  * @module
  */
@@ -46,7 +46,7 @@ export async function startExample(
     platform: "node",
     target: "node20",
     logLevel: "silent",
-    plugins: [importsOf(side, env["FACILITATOR_URL"] ?? "")],
+    plugins: [importsOf(side, env)],
   });
   const logged: string[] = [];
   const log = vi.spyOn(console, "log").mockImplementation((first) => void logged.push(String(first)));
@@ -89,7 +89,11 @@ async function listeningServerOf(load: () => Promise<unknown>): Promise<Server> 
   }
 }
 
-function importsOf(side: Side, facilitator: string): Plugin {
+function importsOf(side: Side, env: Readonly<Record<string, string>>): Plugin {
+  const localize = (source: string) =>
+    source
+      .replace("https://x402.org/facilitator", env["FACILITATOR_URL"] ?? "")
+      .replace("transport: http()", `transport: http(${JSON.stringify(env["RPC_URL"])})`);
   return {
     name: "imports",
     setup({ onLoad, onResolve }) {
@@ -104,7 +108,7 @@ function importsOf(side: Side, facilitator: string): Plugin {
           export { Absent as ExactStellarScheme, Absent as ExactAptosScheme };`,
       }));
       onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
-        contents: (await sourceOf(path, side)).replace("https://x402.org/facilitator", facilitator),
+        contents: localize(await sourceOf(path, side)),
         loader: "ts",
       }));
     },

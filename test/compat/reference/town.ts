@@ -34,6 +34,8 @@ export interface Town {
   readonly svm: LocalSvm;
   readonly algod: LocalAlgod;
   readonly facilitator: string;
+  /** The key of who is paid on EVM. The account has ETH, for a server that settles by itself. */
+  readonly payeeKey: `0x${string}`;
   /** Who is paid, on each chain. */
   readonly payees: Readonly<Record<"evm" | "svm" | "avm", string>>;
   /** Atomic units that the payees have, all together. */
@@ -60,7 +62,9 @@ export async function openTown(): Promise<Town> {
     startLocalSvm(svm.FEE_PAYER.publicKey),
     LocalAlgod.start(),
   ]);
-  const payee = privateKeyToAccount(generatePrivateKey()).address;
+  const payeeKey = generatePrivateKey();
+  const payee = privateKeyToAccount(payeeKey).address;
+  await chain.fund(payee, { eth: 10n ** 18n });
   solana.fund(svm.PAYER.publicKey, PURSE);
   solana.fund(svm.PAY_TO, 0n);
   for (const address of [avm.PAYER.addr, avm.FEE_PAYER.addr, avm.PAY_TO]) {
@@ -74,6 +78,7 @@ export async function openTown(): Promise<Town> {
     svm: solana,
     algod,
     facilitator: facilitator.url,
+    payeeKey,
     payees: { evm: payee, svm: svm.PAY_TO.toBase58(), avm: avm.PAY_TO.toString() },
     async earned() {
       const onAlgorand = (algod.ledger.balanceOf(avm.PAY_TO, avm.USDC) ?? 0n) - before;

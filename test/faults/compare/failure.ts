@@ -27,6 +27,8 @@ export interface SellerPlan {
   readonly cors: boolean;
   /** How long the library may wait for its facilitator. Default: as long as it wants. */
   readonly patienceMs: number | undefined;
+  /** Whether Farebox meters the route. The reference does not know this. */
+  readonly isMetered: boolean;
   /** Whether a second process of the seller runs. Farebox gets a store for both; the reference has none. */
   readonly hasSecondProcess: boolean;
 }
@@ -42,6 +44,7 @@ export const USUAL: SellerPlan = {
   path: "/goods",
   cors: false,
   patienceMs: undefined,
+  isMetered: false,
   hasSecondProcess: false,
 };
 

@@ -29,6 +29,9 @@ export const LARGE_BYTES = 200 * 1024 * 1024;
 /** Between two of five events. */
 const PAUSE_MS = 500;
 
+/** What one of them costs where they are charged one by one. */
+export const EVENT_UNITS = 1000;
+
 /** Creates the handler of some goods. */
 export type Goods = (floor: Floor) => RequestHandler;
 
@@ -86,6 +89,15 @@ export const GOODS = {
 
   "events, only written": () => (_req, res) => sendEvents(res.type("text/event-stream"), () => {}),
 
+  "events, charged one by one":
+    ({ charge }) =>
+    (_req, res) =>
+      sendEvents(
+        res.type("text/event-stream"),
+        () => {},
+        (events) => charge(res, { amount: String(events * EVENT_UNITS) }),
+      ),
+
   large: (floor) => (_req, res) => void createSource(floor).pipe(res),
 
   "awaiting each write": () => async (_req, res) => {
@@ -128,10 +140,11 @@ function charging(amount: string): Goods {
     };
 }
 
-async function sendEvents(res: Response, begin: () => void): Promise<void> {
+async function sendEvents(res: Response, begin: () => void, count: (events: number) => void = () => {}): Promise<void> {
   begin();
   for (let event = 1; event <= 5; event++) {
     if (event > 1) await delay(PAUSE_MS);
+    count(event);
     res.write(`data: ${event}\n\n`);
   }
   res.end();

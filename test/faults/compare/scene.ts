@@ -90,7 +90,8 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
     async sign() {
       const { challenge } = await ask();
       if (challenge === undefined) throw new Error(`${url} is not priced`);
-      return payer.signExact(challenge.accepts[0]!, { challenge });
+      const sign = plan.scheme === "upto" ? payer.signUpto : payer.signExact;
+      return sign(challenge.accepts[0]!, { challenge });
     },
     async called(operation) {
       const hasCome = () => server.requests.some((request) => request.operation === operation);

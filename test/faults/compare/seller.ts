@@ -88,7 +88,15 @@ function sellWithFarebox({ facilitatorUrl, payTo, storeFile }: SellerArguments):
   const deadlines = patienceMs === undefined ? {} : { verifyMs: patienceMs, settleMs: patienceMs };
   const store = storeFile === undefined ? {} : { store: sqliteStore(new Database(storeFile)) };
   // Some prices are refused, and keys are the failures'.
-  return paymentMiddleware(routesFor(payTo) as RoutesConfig, { facilitator: facilitatorUrl, deadlines, ...store });
+  const routes = Object.entries(routesFor(payTo)).map(([key, route]) => [
+    key,
+    plan.isMetered ? { ...route, settle: "metered" } : route,
+  ]);
+  return paymentMiddleware(Object.fromEntries(routes) as RoutesConfig, {
+    facilitator: facilitatorUrl,
+    deadlines,
+    ...store,
+  });
 }
 
 function sellWithReference({ facilitatorUrl: url, payTo }: SellerArguments): RequestHandler {

@@ -17,7 +17,7 @@ Each row runs with both libraries. The seller runs in its own process, the payer
 behind HTTP verifies them and settles in a ledger. The facilitator fails where the row says so. The failures are in
 \`test/faults/compare/\`, their handlers in \`goods.ts\`. Both libraries use their defaults. In rows with "given 2 s" both wait
 2 seconds for the facilitator. In rows with \`upto\` the payer signs for 10000 atomic units on a local chain. A handler
-that charges calls the library's own \`setSettlementOverrides\`. Where the seller has two processes, Farebox's share an SQLite file
+that charges calls the library's own \`setSettlementOverrides\`. In rows with "metered" Farebox's route has \`settle: "metered"\`. Where the seller has two processes, Farebox's share an SQLite file
 by \`@farebox/stores\`; the reference has no store.
 
 The client follows each response once. After a 402 it signs a new payment. After a 5xx or 409 with \`Retry-After\` it sends

@@ -25,6 +25,26 @@ export async function readState(node: RpcNode): Promise<NodeState> {
   return { genesisHash, lastRound: readCount(round) ?? unreadable(path) };
 }
 
+/** How far a node is. */
+export interface NodeStatus {
+  readonly lastRound: bigint;
+  /** How long ago it got that round. */
+  readonly secondsSince: number;
+  /** Whether it has got rounds late: then the time since the last one says nothing. */
+  readonly isCatchingUp: boolean;
+}
+
+/** Asks for the node's last round, and how old that is. */
+export async function readStatus(node: RpcNode): Promise<NodeStatus> {
+  const path = "/v2/status";
+  const status = fieldsOf(await node.get(path));
+  const nanoseconds = readCount(status["time-since-last-round"]);
+  const catchingUp = readCount(status["catchup-time"]);
+  if (nanoseconds === undefined || catchingUp === undefined) unreadable(path);
+  const lastRound = readCount(status["last-round"]) ?? unreadable(path);
+  return { lastRound, secondsSince: Number(nanoseconds) / 1e9, isCatchingUp: catchingUp > 0n };
+}
+
 /**
  * Asks for the round in which a transaction got on chain; `undefined` if it is still pending, or the node does not remember
  * it. A node remembers a thousand rounds.

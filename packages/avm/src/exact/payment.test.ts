@@ -30,6 +30,7 @@ describe("a payment", () => {
       identity: `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe|${paying.txID()}`,
       payer: PAYER.addr.toString(),
       expiresAtSeconds: NOW + 5005,
+      settleBySeconds: NOW + 2495,
       expiredReason: "invalid_transaction_state",
     });
   });

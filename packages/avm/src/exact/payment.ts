@@ -53,12 +53,23 @@ export function readAvmPayment(payload: unknown, terms: Terms): Reading<AvmPayme
 }
 
 /**
- * A round usually takes 2.7 to 4.5 seconds. The seller does not know the present round, so a payment counts as valid from now
- * on for all the rounds that it names. It is remembered for longer than it can be carried out. Otherwise it could be used
- * twice.
+ * A round usually takes 2.7 to 4.5 seconds, and never less than 2.5: a node waits that long for proposals.
+ *
+ * @see go-algorand, `dynamicFilterTimeoutLowerBound`
  */
-const SECONDS_PER_ROUND = 5;
+export const SECONDS_PER_ROUND = { least: 2.5, most: 5 } as const;
+
+/**
+ * The seller does not know the present round, so a payment counts as valid from now on for all the rounds that it names. It is
+ * remembered for longer than it can be carried out. Otherwise it could be used twice.
+ */
 const SHORTEST_MEMORY_SECONDS = 180;
+
+/**
+ * How old a payment may be when it arrives: its client has asked a node, signed and sent it, and the first round was not the
+ * newest any more. Only seconds, because some payments have no more: the reference's client signs for 10 rounds.
+ */
+const AGE_SECONDS = 5;
 
 /** Implements `readPayment` of the `exact` scheme. Total. */
 export function readTransferPayment(
@@ -69,20 +80,34 @@ export function readTransferPayment(
   const terms = readTerms(requirements);
   const payment = terms.ok ? readAvmPayment(payload, terms.value) : terms;
   if (!terms.ok || !payment.ok) return { kind: "refused", reason: payment.ok ? "invalid_payload" : payment.reason };
-  const { payer, transfer } = payment.value;
+  const { payer, transfer, group } = payment.value;
+  const { firstValid, lastValid } = windowOf(group);
+  const settleSeconds = Math.max(Number(lastValid - firstValid) * SECONDS_PER_ROUND.least - AGE_SECONDS, 0);
   return {
     kind: "readable",
     // The chain executes a transaction once, with any signatures, and the transaction names its group.
     identity: `${shortNetwork(terms.value.network)}|${transfer.id}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(transfer)),
+    // A client takes the first round from its node: the last round there.
+    settleBySeconds: Math.floor(nowSeconds + settleSeconds),
     expiredReason: "invalid_transaction_state",
   };
 }
 
 /** At most 5005 seconds: no transaction is valid for more than 1001 rounds. */
 function memorySeconds({ firstValid, lastValid }: { readonly firstValid: bigint; readonly lastValid: bigint }): number {
-  return Math.max(Number(lastValid - firstValid + 1n) * SECONDS_PER_ROUND, SHORTEST_MEMORY_SECONDS);
+  return Math.max(Number(lastValid - firstValid + 1n) * SECONDS_PER_ROUND.most, SHORTEST_MEMORY_SECONDS);
+}
+
+/** The rounds in which all transactions of a group are valid. There may be none: then the last one is before the first. */
+export function windowOf(group: readonly Transaction[]): Pick<Transaction, "firstValid" | "lastValid"> {
+  let [firstValid, lastValid] = [0n, 2n ** 64n - 1n];
+  for (const next of group) {
+    if (next.firstValid > firstValid) firstValid = next.firstValid;
+    if (next.lastValid < lastValid) lastValid = next.lastValid;
+  }
+  return { firstValid, lastValid };
 }
 
 /** Whether a transaction is the fee payer's. */

@@ -23,6 +23,7 @@ import { isAvmNetwork, isNetworkOf } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readConfirmedRound, readHolding, readState } from "./node-questions.js";
 import { readAvmPayment, readTransferPayment } from "./payment.js";
+import { readTransferDeadline } from "./read-deadline.js";
 import { readTerms } from "./terms.js";
 
 /** Creates the scheme. It needs no key and no chain library. Only the methods that get an `rpc` ask a node. */
@@ -36,6 +37,7 @@ export function exactAvm(): Scheme {
     completeExtra,
     findPayment: findTransferPayment,
     readConfirmations: (query: TransactionQuery) => orUnclear(() => readTransactionDepth(query)),
+    readDeadline: readTransferDeadline,
     readBalance: (query: PaymentQuery) => orUnclear(() => readPayersHolding(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkOptIn(query)),
   } as const);

@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { createRequire } from "node:module";
 import { createContext, Script } from "node:vm";
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import type { Ajv2020, ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonSchema } from "../declaration.js";
-
-const require = createRequire(import.meta.url);
+import { loadAjv } from "./load-ajv.js";
 
 /** `format` is an annotation, as it is for facilitators. Unknown keywords are allowed. */
 const SETTINGS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
@@ -62,7 +60,7 @@ const loaded = new Map<ValueForm, Ajv2020>();
 function ajvFor(form: ValueForm): Ajv2020 {
   const known = loaded.get(form);
   if (known !== undefined) return known;
-  const { Ajv2020: Ajv } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+  const { Ajv2020: Ajv } = loadAjv();
   const ajv = new Ajv(FORMS[form]);
   ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
   loaded.set(form, ajv);

@@ -61,11 +61,15 @@ const RULES: readonly Rule[] = [
   forEachProperty(/^recovered$/, (value) =>
     value === "true" ? decide("recovered", "`recovered` is refused: a payment that failed does not pay") : undefined,
   ),
-  forEachProperty(/^skip$/, (value) =>
-    value === "true"
+  forEachProperty(/^skip$/, (value, file, at) =>
+    value === "true" && hookAround(file, at) !== "onBeforeVerify"
       ? decide("skip", "`skip` in onBeforeSettle is refused; in onBeforeVerify no facilitator is asked")
       : undefined,
   ),
+  ...["ExactEvmScheme", "UptoEvmScheme", "ExactSvmScheme", "ExactAvmScheme"].map((name) =>
+    forEachSequence(["extends", name], ownScheme),
+  ),
+  forEachSequence(["implements", "SchemeNetworkServer"], ownScheme),
   forEachSequence([".", "adapter", "as"], () =>
     note("adapter", "the adapter has the nine methods of the reference and `req`; other private fields are not there"),
   ),
@@ -151,6 +155,9 @@ const RULES: readonly Rule[] = [
           )
         : undefined,
   ),
+  ...["UptoSvmScheme", "BatchSettlementEvmScheme"].map((name) =>
+    forEachSequence(["new", name, "("], () => decide("escrow", `${name} settles by escrow, and is refused at start`)),
+  ),
   forEachProperty(/^price$/, (value) =>
     /^\$?0*\.0{6}\d*$/.test(value.trim())
       ? decide(
@@ -176,6 +183,14 @@ const RULES: readonly Rule[] = [
   ),
   forEachSequence([".", "status", "("], notModified),
   forEachSequence([".", "sendStatus", "("], notModified),
+  forEachSequence([".", "writeHead", "("], (file, at) =>
+    /^(?:304|[45]\d\d)$/.test(file.tokens[at + 3]?.text ?? "")
+      ? note(
+          "responses-that-are-not-charged",
+          "a status that writeHead sets is not charged; the reference charges for it",
+        )
+      : undefined,
+  ),
   firstVersion,
   forEachSequence([".", "settlePayment", "("], () =>
     note(
@@ -319,15 +334,24 @@ function forEachHook(check: (hook: string) => Omit<Finding, "line"> | undefined)
 }
 
 /** `key: value`, where the value is a literal or a name. */
-function forEachProperty(key: RegExp, check: (value: string) => Omit<Finding, "line"> | undefined): Rule {
+function forEachProperty(
+  key: RegExp,
+  check: (value: string, file: SellersFile, at: number) => Omit<Finding, "line"> | undefined,
+): Rule {
   return (file) =>
     file.tokens.flatMap((token, at) => {
       if (!key.test(token.kind === "name" ? token.text : (textOf(token) ?? "")) || !isSign(file.tokens[at + 1], ":"))
         return [];
       const value = file.tokens[at + 2];
-      const finding = value === undefined ? undefined : check(textOf(value) ?? value.text);
+      const finding = value === undefined ? undefined : check(textOf(value) ?? value.text, file, at);
       return finding === undefined ? [] : [{ line: file.lineOf(token), ...finding }];
     });
+}
+
+/** The hook that a place is written in: the last one that is registered in front of it. */
+function hookAround({ tokens }: SellersFile, at: number): string | undefined {
+  const names = tokens.slice(0, at).map((token, index) => (isSign(tokens[index - 1], ".") ? token.text : ""));
+  return names.findLast((name) => /^on(?:Before|After|Verif|Settle|Protected)/.test(name));
 }
 
 /** Names and signs that follow each other. */
@@ -411,10 +435,10 @@ function routeKeys(file: SellersFile): readonly Finding[] {
     const [, method, path] = /^(?:([A-Z]+|\*) +)?(\/\S*)$/.exec(key ?? "") ?? [];
     if (path === undefined || !(isSign(file.tokens[at - 1], "{") || isSign(file.tokens[at - 1], ","))) return [];
     const line = file.lineOf(token);
-    if (method === "GET") return [{ line, ...note("head", "HEAD is priced like GET; the reference serves it free") }];
-    if (method === "ALL") return [{ line, ...note("all", "ALL prices every method; the reference prices none") }];
     if (/[{}]|\*\w|.\/$/.test(path))
       return [{ line, ...note("keys", "the key is priced; with the reference it matches nothing") }];
+    if (method === "GET") return [{ line, ...note("head", "HEAD is priced like GET; the reference serves it free") }];
+    if (method === "ALL") return [{ line, ...note("all", "ALL prices every method; the reference prices none") }];
     return [];
   });
 }
@@ -422,6 +446,10 @@ function routeKeys(file: SellersFile): readonly Finding[] {
 /** Whether the reference's middleware guards routes of this file; a server that does it by hand has no keys. */
 function hasMiddleware(file: SellersFile): boolean {
   return file.imported.some(({ name }) => /^(paymentMiddleware|x402HTTPResourceServer)/.test(name));
+}
+
+function ownScheme(): Omit<Finding, "line"> {
+  return note("hosted-schemes", "the scheme is hosted: each challenge waits for it");
 }
 
 function notModified(file: SellersFile, at: number): Omit<Finding, "line"> | undefined {

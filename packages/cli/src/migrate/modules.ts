@@ -31,6 +31,8 @@ const SUBPATHS: Readonly<Record<string, string>> = {
   "@x402/evm/exact/server": "/evm/exact/server",
   "@x402/evm/upto/server": "/evm/upto/server",
   "@x402/svm/exact/server": "/svm/exact/server",
+  "@x402/svm/upto/server": "/svm/upto/server",
+  "@x402/evm/batch-settlement/server": "/evm/batch-settlement/server",
   "@x402/avm/exact/server": "/avm/exact/server",
   "@x402/extensions": "/extensions",
   "@x402/extensions/bazaar": "/extensions/bazaar",

@@ -5,7 +5,8 @@
  */
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
-import { type AssetPrice, isZeroPrice } from "../price/price.js";
+import { microsOf } from "../price/dollars.js";
+import { type AssetPrice, formatAmount, isZeroPrice } from "../price/price.js";
 import {
   type CompiledOption,
   type DynamicTerms,
@@ -45,16 +46,16 @@ const FREE: CompiledOption = Object.freeze({ kind: "free" });
 /** The `paymentFlow` of offers that are settled before the handler runs. */
 const UPFRONT = "upfront";
 
-/** How an option says what the reference writes as `paymentFlow`. */
-const FLOWS = new Map<unknown, string>([
-  [UPFRONT, 'settle: "before"'],
-  ["authorization", 'settle: "after"'],
+/** When the money of an offer moves, as the reference says it. */
+const FLOWS = new Map<unknown, SettleTime>([
+  [UPFRONT, "before"],
+  ["authorization", "after"],
 ]);
 
 /** The settings that payment options depend on. */
 export type AcceptsSettings = Pick<
   Settings,
-  "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn" | "priceParsers"
+  "schemes" | "payTo" | "networks" | "rpc" | "confirmationsOn" | "priceParsers" | "exposure"
 >;
 
 interface RouteContext {
@@ -117,8 +118,7 @@ interface OfferContext extends RouteContext {
 function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const { path, issues } = context;
   if (!issues.checkKeys(path, option, KEYS)) return [];
-  const settle = parseSettle(option["settle"], issuePath(path, "settle"), issues) ?? context.settle;
-  const extra = parseExtra(option, settle, context);
+  const { settle, extra } = parseFlow(option, context);
   const wire = { settle, maxTimeoutSeconds: parseTimeout(option, context), extra };
   const network = parseNetwork(option, context);
   const price = parsePrice(option, context);
@@ -127,12 +127,8 @@ function parseOption(option: unknown, context: OfferContext): CompiledOption[] {
   const scheme = findScheme(option, network, context);
   if (scheme === undefined) return [];
   checkConfirmations(scheme, network, context);
-  if (scheme.allowsLess && settle === "before") {
-    issues.add(
-      issuePath(path, "scheme"),
-      'a scheme that takes the whole amount, beside settle: "before"',
-      scheme.scheme,
-    );
+  if (scheme.allowsLess !== true && settle === "metered") {
+    issues.add(issuePath(path, "scheme"), '"upto", beside settle: "metered"', scheme.scheme);
   }
   const parsers = parsersFor(context.settings.priceParsers, scheme.scheme, network);
   return compileOption({ scheme, network, price, payTo, parsers, ...wire }, option, context);
@@ -152,6 +148,7 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
   // A scheme that waits checks its terms with each request.
   const terms = scheme.offer === undefined ? scheme.compileTerms(sample) : NOT_CHECKED;
   const isGood = checkTerms(terms, { option, price, payTo }, context);
+  if (wire.settle === "metered" && terms.ok) checkExposure(terms, price, context);
   const isZero = isPrice(price) && (isZeroPrice(price) || (terms.ok && terms.amount <= 0n));
   if (isZero && !context.free) {
     context.issues.add(`${context.path}.price`, "a price above zero, or free: true for a free route", price);
@@ -163,6 +160,24 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
     return [{ kind: "dynamic", terms: { ...read, price: read.price, payTo, free: context.free } }];
   }
   return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, ...wire }) }] : [];
+}
+
+/** The exposure is in dollars, so the asset has to be worth one. And no response may cost the seller more than it allows. */
+function checkExposure(
+  { asset, amount }: Extract<CompiledTerms, { readonly ok: true }>,
+  price: ReadOption["price"],
+  { path, settings, issues }: OfferContext,
+): void {
+  if (asset.decimals === undefined) {
+    issues.add(
+      issuePath(path, "price"),
+      'a price in dollars, or in a stablecoin by its ticker, beside settle: "metered"',
+      price,
+    );
+  } else if (isPrice(price) && microsOf(amount, asset.decimals) > settings.exposure.perPayer) {
+    const expected = `at least the price of ${path}, whose responses go out before they are paid`;
+    issues.addText("options.exposure.perPayer", expected, `$${formatAmount(settings.exposure.perPayer, 6)}`);
+  }
 }
 
 /** Stands for a price that is only known with a request. */
@@ -283,8 +298,8 @@ function parseTimeout(option: JsonObject, { path, issues }: OfferContext): numbe
 
 /** Reads `settle` of a route or of a payment option; `undefined`: it is not set. */
 export function parseSettle(settle: unknown, path: string, issues: Issues): SettleTime | undefined {
-  if (settle === "before" || settle === "after") return settle;
-  if (settle !== undefined) issues.add(path, '"after" or "before"', settle);
+  if (settle === "before" || settle === "after" || settle === "metered") return settle;
+  if (settle !== undefined) issues.add(path, '"after", "before" or "metered"', settle);
   return undefined;
 }
 
@@ -301,17 +316,27 @@ export function settlesBefore(options: readonly CompiledOption[], settle: Settle
   });
 }
 
-function parseExtra(option: JsonObject, settle: SettleTime, { path, issues }: OfferContext): JsonObject {
+/** Reads when the money of an option moves: as it says in our words, or in those of the reference, or as its route says. */
+function parseFlow(
+  option: JsonObject,
+  { path, settle: ofRoute, issues }: OfferContext,
+): { readonly settle: SettleTime; readonly extra: JsonObject } {
+  const own = parseSettle(option["settle"], issuePath(path, "settle"), issues);
   const extra = copyJsonObject(option["extra"] ?? {});
   if (extra === undefined) issues.add(issuePath(path, "extra"), "an object of JSON values", option["extra"]);
   const flow = extra?.["paymentFlow"];
-  if (flow !== undefined)
-    issues.add(
-      issuePath(issuePath(path, "extra"), "paymentFlow"),
-      `no value: ${FLOWS.get(flow) ?? "settle"} beside extra sets it`,
-      flow,
-    );
-  return settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {});
+  const said = FLOWS.get(flow);
+  const settle = own ?? (said === undefined || isFlowOf(said, ofRoute) ? ofRoute : said);
+  if (flow !== undefined && (said === undefined || !isFlowOf(said, settle))) {
+    const expected = said === undefined ? '"upfront" or "authorization"' : `no value beside settle: "${settle}"`;
+    issues.add(issuePath(issuePath(path, "extra"), "paymentFlow"), expected, flow);
+  }
+  return { settle, extra: settle === "before" ? { ...extra, paymentFlow: UPFRONT } : (extra ?? {}) };
+}
+
+/** Of a metered response, too, the payment is authorized first and settled afterwards. */
+function isFlowOf(said: SettleTime, settle: SettleTime): boolean {
+  return said === settle || (said === "after" && settle === "metered");
 }
 
 /** The value at a dotted path, for an error message. */

@@ -161,6 +161,11 @@ describe("invalid options", () => {
       { path: "options.schemes" },
       "a findPayment that is not a function",
     ],
+    [
+      { schemes: [{ ...createTestScheme(), readDeadline: 60 }] },
+      { path: "options.schemes" },
+      "a readDeadline that is not a function",
+    ],
     [{ rpc: { base: "https://node.example" } }, { path: "options.rpc.base" }, "a node without a network"],
     [{ schemes: ["exact"] }, { path: "options.schemes" }, "a name"],
     ...[

@@ -4,7 +4,7 @@
  * @module
  */
 import { type PaymentHooks, parseHooks } from "../events/hooks.js";
-import { createStartLogger, type Logger, neverThrowing } from "../events/logger.js";
+import { createLogger, type Logger } from "../events/logger.js";
 import type { Extension } from "../extension.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool.js";
@@ -13,6 +13,8 @@ import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
 import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
+import type { ExposureLimits } from "../price/dollars.js";
+import { parsePrice } from "../price/price.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
 import { RECEIPT_MS } from "../pricing/route-extensions.js";
@@ -23,6 +25,7 @@ import { CONFIRM_MS } from "../settlement/confirmations.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import type { OpenTelemetryApi } from "../telemetry/open-telemetry.js";
 import { parsePage } from "./parse-bodies.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
 import { parseServiceInfo } from "./service-info.js";
@@ -59,10 +62,15 @@ export interface Settings {
   readonly leaseMs: number;
   readonly copyWaitMs: number;
   readonly maxRunsPerPayer: number;
+  readonly exposure: ExposureLimits;
   readonly hooks: PaymentHooks;
   /** `undefined`: the seller set none. */
   readonly quoteSecret: Uint8Array | undefined;
   /** Never throws. */
+  readonly metrics: boolean;
+  readonly telemetry: OpenTelemetryApi | undefined;
+  /** How many bytes of responses are held. */
+  readonly heldBytes: () => number;
   readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -73,6 +81,8 @@ export interface BuiltIn {
   readonly schemes: readonly Scheme[];
   /** Default: none. */
   readonly extensions?: readonly Extension[];
+  /** How many bytes of responses the adapter holds. Default: it holds none. */
+  readonly heldBytes?: () => number;
 }
 
 /** All keys. A mistyped key is also an error for callers without types. */
@@ -101,8 +111,11 @@ const KEYS = Object.keys({
   store: true,
   copyWaitMs: true,
   maxRunsPerPayer: true,
+  exposure: true,
   hooks: true,
   quoteSecret: true,
+  metrics: true,
+  telemetry: true,
   logger: true,
   now: true,
   timer: true,
@@ -126,6 +139,18 @@ export const startTimer: StartTimer = (act, delayMs) => {
   return () => clearTimeout(timer);
 };
 
+function parseTelemetry(given: unknown, issues: Issues): OpenTelemetryApi | undefined {
+  if (given === undefined) return undefined;
+  const partOf = (value: unknown, name: string): unknown =>
+    typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  const has = (part: string, method: string) => typeof partOf(partOf(given, part), method) === "function";
+  if (has("trace", "getTracer") && has("metrics", "getMeter")) return given as OpenTelemetryApi;
+  issues.add("options.telemetry", "the module @opentelemetry/api", given);
+  return undefined;
+}
+
+const LOG_FORMATS: readonly unknown[] = ["text", "json"];
+
 /**
  * Checks a seller's options. The settings are only valid if nothing was added to `issues`.
  *
@@ -134,10 +159,14 @@ export const startTimer: StartTimer = (act, delayMs) => {
 export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: Issues): Settings {
   const options: Partial<PaymentsOptions> = issues.checkKeys("options", given, KEYS) ? given : {};
   const { now = Date.now, timer = startTimer } = options;
-  const { logger = createStartLogger(process.env["NODE_ENV"], (line) => void process.stderr.write(line)) } = options;
   if (typeof now !== "function") issues.add("options.now", "a function that returns Unix milliseconds", now);
   if (typeof timer !== "function") issues.add("options.timer", "a function that starts a timer", timer);
-  checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
+  const { logger } = options;
+  if (typeof logger === "string" && !LOG_FORMATS.includes(logger)) {
+    issues.add("options.logger", '"text", "json", or an object with info, warn and error', logger);
+  } else if (logger !== undefined && typeof logger !== "string") {
+    checkMethods(issues, { path: "options.logger", value: logger, methods: ["info", "warn", "error"] });
+  }
   const facilitators = parseFacilitators(options.facilitator, issues);
   const deadlines = parseDeadlines(options.deadlines, issues);
   return Object.freeze({
@@ -170,9 +199,13 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
       (options.confirmations === undefined ? 0 : CONFIRMING_SLACK_MS),
     copyWaitMs: issues.readNumber("options.copyWaitMs", options.copyWaitMs, COPY_WAIT_MS),
     maxRunsPerPayer: issues.readNumber("options.maxRunsPerPayer", options.maxRunsPerPayer, RUNS_PER_PAYER),
+    exposure: parseExposure(options.exposure, issues),
     hooks: parseHooks(options.hooks, issues),
     quoteSecret: parseQuoteSecret(options.quoteSecret, issues),
-    logger: neverThrowing(logger),
+    metrics: parseFlag(options, "metrics", issues),
+    telemetry: parseTelemetry(options.telemetry, issues),
+    heldBytes: builtIn.heldBytes ?? (() => 0),
+    logger: createLogger(logger),
     now,
     timer,
   });
@@ -190,12 +223,36 @@ const FLAGS = {
   verifySignatures: false,
   relayExtensionResponses: true,
   keepPaymentHeader: false,
+  metrics: false,
 } as const;
 
 function parseFlag(options: Partial<PaymentsOptions>, key: keyof typeof FLAGS, issues: Issues): boolean {
   const { [key]: flag = FLAGS[key] } = options;
   if (typeof flag !== "boolean") issues.add(`options.${key}`, "true or false", flag);
   return flag;
+}
+
+/** In millionths of a dollar. */
+const EXPOSURE = { perPayer: 500_000n, total: 50_000_000n, unrecorded: 10_000n } as const;
+
+/** A store adds such sums as numbers of 15 digits. */
+const MOST_EXPOSURE = 10n ** 14n;
+
+function parseExposure(given: unknown, issues: Issues): ExposureLimits {
+  if (given === undefined) return EXPOSURE;
+  if (!issues.checkKeys("options.exposure", given, Object.keys(EXPOSURE))) return EXPOSURE;
+  const read = (key: keyof typeof EXPOSURE): bigint => {
+    const { [key]: price } = given;
+    if (price === undefined) return EXPOSURE[key];
+    const parsed = typeof price === "string" ? parsePrice(price, [{ symbol: "USD", decimals: 6 }]) : undefined;
+    if (parsed?.ok === true && parsed.amount > 0n && parsed.amount <= MOST_EXPOSURE) return parsed.amount;
+    issues.add(`options.exposure.${key}`, 'dollars such as "$0.50", above zero, up to $100000000', price);
+    return EXPOSURE[key];
+  };
+  const limits = { perPayer: read("perPayer"), total: read("total"), unrecorded: read("unrecorded") };
+  if (limits.total < limits.perPayer)
+    issues.add("options.exposure.total", "at least options.exposure.perPayer", given["total"]);
+  return limits;
 }
 
 function parseDeadlines(deadlines: unknown, issues: Issues): Deadlines {
@@ -309,8 +366,11 @@ function checkOptionalMethods(issues: Issues, store: unknown): void {
     if (value !== undefined && typeof value !== "function")
       issues.addText(`options.store.${name}`, "a method", typeof value);
   }
-  const runs: unknown = Reflect.get(store, "runs");
-  if (runs !== undefined) checkMethods(issues, { path: "options.store.runs", value: runs, methods: ["put", "remove"] });
+  for (const name of ["runs", "exposure"]) {
+    const part: unknown = Reflect.get(store, name);
+    if (part !== undefined)
+      checkMethods(issues, { path: `options.store.${name}`, value: part, methods: ["put", "remove"] });
+  }
 }
 
 /** The value is not quoted, because it may be a database address or a client with a password. */
@@ -340,6 +400,8 @@ function isScheme(value: unknown): value is Scheme {
     "extensionsFor",
     "checkSignature",
     "readBalance",
+    "readAllowance",
+    "readDeadline",
     "readConfirmations",
     "offer",
   ];
@@ -349,7 +411,9 @@ function isScheme(value: unknown): value is Scheme {
   return ["compileTerms", "sameAddress", "readPayment"].every((name) => isMethod(value, name));
 }
 
-const PARSER_KEYS = Object.keys({ scheme: true, network: true, parse: true } satisfies Record<keyof PriceParser, true>);
+const PARSER_KEYS = Object.keys({
+  ...{ scheme: true, network: true, parse: true, namedTokens: true },
+} satisfies Record<keyof PriceParser, true>);
 
 /** A mistyped `network` would be a parser for all networks. */
 function parsePriceParsers(parsers: unknown, issues: Issues): readonly PriceParser[] {
@@ -361,7 +425,9 @@ function parsePriceParsers(parsers: unknown, issues: Issues): readonly PricePars
   return parsers.filter((parser: unknown, at): parser is PriceParser => {
     const path = issuePath("options.priceParsers", at);
     if (!issues.checkKeys(path, parser, PARSER_KEYS)) return false;
-    const { scheme, network } = parser;
+    const { scheme, network, namedTokens } = parser;
+    const isFlag = namedTokens === undefined || typeof namedTokens === "boolean";
+    if (!isFlag) issues.add(issuePath(path, "namedTokens"), "true or false", namedTokens);
     const isNamed = scheme === undefined || typeof scheme === "string";
     if (!isNamed) issues.add(issuePath(path, "scheme"), 'the name of a scheme, such as "exact"', scheme);
     const isPlaced = network === undefined || isNetworkOrPattern(network);
@@ -372,7 +438,7 @@ function parsePriceParsers(parsers: unknown, issues: Issues): readonly PricePars
     const isParsing = isMethod(parser, "parse");
     if (!isParsing)
       issues.add(issuePath(path, "parse"), "a function such as (amount) => ({ asset, amount })", parser["parse"]);
-    return isNamed && isPlaced && isParsing;
+    return isFlag && isNamed && isPlaced && isParsing;
   });
 }
 

@@ -171,15 +171,31 @@ describe("an invalid route", () => {
       "chargeable has no use before the handler",
     ],
     [
-      { accepts: { ...OFFER, extra: { paymentFlow: "upfront" } } },
+      { accepts: { ...OFFER, settle: "after", extra: { paymentFlow: "upfront" } } },
       [
         {
           path: `${at}.accepts.extra.paymentFlow`,
-          expected: 'no value: settle: "before" beside extra sets it',
+          expected: 'no value beside settle: "after"',
           received: '"upfront"',
         },
       ],
-      "settle decides paymentFlow",
+      "settle and paymentFlow disagree",
+    ],
+    [
+      { accepts: { ...OFFER, extra: { paymentFlow: "escrow" } } },
+      [
+        {
+          path: `${at}.accepts.extra.paymentFlow`,
+          expected: '"upfront" or "authorization"',
+          received: '"escrow"',
+        },
+      ],
+      "an unknown paymentFlow",
+    ],
+    [
+      { accepts: OFFER, settle: "metered" },
+      [{ path: `${at}.accepts.scheme`, expected: '"upto", beside settle: "metered"', received: '"exact"' }],
+      "a scheme that takes the whole amount is not metered",
     ],
     [
       { accepts: { ...OFFER, settle: "now" } },

@@ -114,10 +114,23 @@ export function parseByHand(
   }
   const known = { ...UNKNOWN_ROUTE, key: BY_HAND };
   const written = isJsonObject(given) ? route : given;
+  for (const [path, settle] of settlesIn(route)) {
+    if (settle === "metered") issues.add(path, '"after" or "before": what goes out by hand is not counted', settle);
+  }
   return {
     route: parsePricedRoute(known, written, { path: "byHand", as: undefined, deps, issues }),
     resource: typeof resource === "string" ? resource : undefined,
   };
+}
+
+/** When the money moves, as it is written in a route and in its payment options. */
+function settlesIn({ settle, accepts }: JsonObject): readonly (readonly [path: string, settle: unknown])[] {
+  const options: readonly unknown[] = Array.isArray(accepts) ? accepts : [accepts];
+  const ofOptions = options.map((option, at) => {
+    const path = Array.isArray(accepts) ? issuePath("byHand.accepts", at) : "byHand.accepts";
+    return [issuePath(path, "settle"), isJsonObject(option) ? option["settle"] : undefined] as const;
+  });
+  return [["byHand.settle", settle], ...ofOptions];
 }
 
 /** The key of what is sold by hand, for events and reports. */
@@ -335,13 +348,13 @@ function parseUnmetered(
   path: string,
   options: readonly CompiledOption[],
   issues: Issues,
-): Unmetered {
-  if (unmetered === undefined) return "maximum";
+): Unmetered | undefined {
+  if (unmetered === undefined) return undefined;
   if (!schemesOf(options).some(({ allowsLess }) => allowsLess))
     issues.add(path, 'an offer by "upto", or nothing', unmetered);
   if (unmetered === "maximum" || unmetered === "zero" || unmetered === "error") return unmetered;
   issues.add(path, '"maximum", "zero" or "error"', unmetered);
-  return "maximum";
+  return undefined;
 }
 
 /** The schemes of a route's payment options. A free one has none. */

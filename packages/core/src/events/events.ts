@@ -40,7 +40,9 @@ export type CancelReason = "client_gone" | "expired" | "not_chargeable" | "denie
  * The hook, check or limit that refused a request or a payment. `payment-identifier`: another payment has the same id.
  * `settlementPaused`: settlement failed too often just now, for all payers or for this one, so the handler does not run.
  * `abandonedRuns`: the client left too often, and the payment cannot settle before the handler runs. `balance`: the payer has
- * not enough for all payments that are being served.
+ * not enough for all payments that are being served. `exposurePerPayer`, `exposureTotal`: so much is streaming, or not yet settled. `due`:
+ * the payer has not paid for an earlier metered response. `deadline`: too little time is left until the chain
+ * no longer takes the payment.
  */
 export type DeniedBy =
   | "onRequest"
@@ -51,6 +53,10 @@ export type DeniedBy =
   | "maxRunsPerPayer"
   | "abandonedRuns"
   | "balance"
+  | "exposurePerPayer"
+  | "exposureTotal"
+  | "due"
+  | "deadline"
   | "settlementPaused"
   | "payment-identifier";
 
@@ -95,11 +101,13 @@ export interface PaymentEventMap {
   readonly invalid: PaymentFacts & Timed & { readonly reason: string };
   /** The handler is about to run. */
   readonly admitted: PaymentFacts;
+  /** The handler has responded, and its response is held. `durationMs` counts from `admitted`. Not of a payment that settled before. */
+  readonly responded: PaymentFacts & Timed;
   /** Nothing is charged although the handler was admitted. `durationMs` counts from `admitted`. */
   readonly cancelled: PaymentFacts & Timed & { readonly reason: CancelReason };
   /** The money moved. `durationMs` is the time of the settlement. */
   readonly settled: PaymentFacts & Timed & { readonly transaction: string };
-  /** The money did not move and will not. */
+  /** The money did not move and will not; or not so far, for a metered response, which is settled again until the payment expires. */
   readonly rejected: PaymentFacts & Timed & { readonly reason: string };
   /** The facilitator was not reached: the money did not move. */
   readonly unsent: PaymentFacts & Timed;
@@ -115,6 +123,15 @@ export interface PaymentEventMap {
     readonly status: ExtensionStatus;
     /** The facilitator's text, at most 200 printable ASCII characters. */
     readonly rejectedReason?: string;
+  };
+  /** A hook threw, returned what it may not, or took longer than it may. The log has the error. */
+  readonly hook_failed: { readonly hook: string };
+  /** A call to a facilitator has ended. */
+  readonly facilitator_called: Timed & {
+    readonly facilitator: string;
+    readonly operation: "verify" | "settle";
+    /** `responded`, also if it refused; or the code of its failure. */
+    readonly outcome: string;
   };
   /** A facilitator works, or works again. */
   readonly facilitator_up: { readonly facilitator: string };
@@ -153,6 +170,7 @@ const TYPES = Object.keys({
   verified: true,
   invalid: true,
   admitted: true,
+  responded: true,
   cancelled: true,
   settled: true,
   rejected: true,
@@ -160,6 +178,8 @@ const TYPES = Object.keys({
   unknown: true,
   unresolved: true,
   extension_outcome: true,
+  hook_failed: true,
+  facilitator_called: true,
   facilitator_up: true,
   facilitator_down: true,
 } satisfies Record<PaymentEventType, true>) as readonly PaymentEventType[];

@@ -35,6 +35,9 @@ export type FindingCode =
   | "FAREBOX_BODY_NOT_KEPT"
   | "FAREBOX_REQUEST_UNNAMED"
   | "FAREBOX_PAYMENT_HEADER_READ"
+  | "FAREBOX_METERED_UNCOUNTED"
+  | "FAREBOX_METERED_NOT_SHARED"
+  | "FAREBOX_HANDLER_TOO_LONG"
   | "FAREBOX_SIGNED_HOST_UNKNOWN";
 
 /** The codes whose remedy is always the same. */
@@ -157,6 +160,33 @@ export function paymentHeaderReadFinding(route: string): Finding {
   );
 }
 
+/** A metered response was delivered, and nothing was charged for it. */
+export function uncountedFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_METERED_UNCOUNTED",
+    route,
+    "A metered response was sent, and its handler never said what it costs",
+  );
+}
+
+/** Metered responses are counted in this process only, and there are probably others. */
+export function meteredNotSharedFinding(route: string, platform: string): Finding {
+  return finding(
+    "FAREBOX_METERED_NOT_SHARED",
+    route,
+    `Its responses are metered, and each process counts its own exposure: ${platform} runs several, or restarts them`,
+  );
+}
+
+/** A handler needs nearly all of the time, or more, that payments on a network live. */
+export function handlerTooLongFinding(route: string, network: string): Finding {
+  return finding(
+    "FAREBOX_HANDLER_TOO_LONG",
+    route,
+    `Its handler took nearly all of the time for which a payment on ${network} can settle, or more; a response that is later than that gets 504 and is not charged`,
+  );
+}
+
 /** A facilitator does not say what it supports: it is down, or its URL is wrong. */
 export function facilitatorDownFinding({
   name,
@@ -265,6 +295,10 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
   FAREBOX_PAYMENT_HEADER_READ:
     "Read req.payment, which has the payer and the amount, or set keepPaymentHeader for the route if the signed payment itself is needed",
+  FAREBOX_METERED_UNCOUNTED: "Call req.payment.charge(price) in the handler, before it writes what it charges for",
+  FAREBOX_METERED_NOT_SHARED: "Set a store that all processes share and that counts exposure, or run one process",
+  FAREBOX_HANDLER_TOO_LONG:
+    'Set settle: "before" for the payment option on that network, so that its payments settle before the handler runs, or respond earlier',
   FAREBOX_SIGNED_HOST_UNKNOWN: "Set publicUrl or allowedHosts, or the extension's origin",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

@@ -12,6 +12,10 @@ import { type Issues, issuePath } from "../issues.js";
 import type { PaymentPayload, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { CancelReason, PaymentEvents, PaymentFacts } from "./events.js";
 import { errorName, type Logger } from "./logger.js";
+import { AddedHeaders, type PaidResponse } from "./paid-response.js";
+
+/** Headers of a response, in order. */
+type Headers = readonly (readonly [name: string, value: string])[];
 
 /** A request at a priced route. `JSON.stringify(request)` writes all of it but `native`. */
 export interface PricedRequest {
@@ -124,6 +128,17 @@ export interface SettledContext extends SettlingContext {
   readonly receipt: SettlementResponse;
 }
 
+/** The request that a settled payment came with, and the response that is held for it. */
+export interface PaidExchange {
+  /** As in the context. */
+  readonly request: PricedRequest | undefined;
+  /**
+   * Takes headers. `undefined`: no request waits, or the head is out already, as of a metered response. What the handler responded is in
+   * the context.
+   */
+  readonly response: PaidResponse | undefined;
+}
+
 /** A body that the seller writes in place of one of Farebox. */
 export interface SellersBody {
   /** @example "text/html; charset=utf-8" */
@@ -208,9 +223,12 @@ export interface PaymentHooks {
   readonly beforeSettle?: (payment: SettlingContext) => Maybe<Denial>;
   /**
    * Called once the money moved and the store has recorded it, at most once per payment; also in the background. The response
-   * waits for it, at most `deadlines.hookMs`. It cannot undo the sale: what it throws is logged.
+   * waits for it, at most `deadlines.hookMs`, and gets the headers that it adds. It cannot undo the sale: what it throws is logged, and
+   * published as the event `hook_failed`.
+   *
+   * @example async onPaid({ payer, amount }, { response }) { response?.setHeader("X-Invoice", await writeInvoice(payer, amount)); }
    */
-  readonly onSettled?: (payment: SettledContext) => void | Promise<void>;
+  readonly onPaid?: (payment: SettledContext, exchange: PaidExchange) => void | Promise<void>;
   /** Told once the money moved, or never will; also in the background. */
   readonly afterSettle?: (payment: PaymentContext, receipt: SettlementResponse) => void | Promise<void>;
   /** Told that the money may have moved; once, until more is known. */
@@ -264,7 +282,7 @@ export interface HooksDeps {
   readonly logger: Logger;
   /** Calls `act` once after `delayMs`, unless the returned function is called before. */
   readonly timer: (act: () => void, delayMs: number) => () => void;
-  /** How long a response waits for `onSettled`. */
+  /** How long a response waits for `onPaid`. */
   readonly hookMs: number;
 }
 
@@ -274,7 +292,7 @@ const NAMES = Object.keys({
   afterVerify: true,
   onVerifyFailed: true,
   beforeSettle: true,
-  onSettled: true,
+  onPaid: true,
   afterSettle: true,
   onSettleUnknown: true,
   onCancel: true,
@@ -359,7 +377,6 @@ export class Hooks {
   }
 
   async #ask<N extends keyof Verdicts>(name: N, run: () => unknown): Promise<Verdicts[N] | undefined> {
-    const { logger } = this.#deps;
     try {
       const returned = await run();
       if (returned === undefined) return undefined;
@@ -367,36 +384,50 @@ export class Hooks {
       if (verdict !== undefined && (ALLOWED[name] as readonly string[]).includes(verdict.kind)) {
         return verdict as Verdicts[N];
       }
-      logger.error("hook_failed", {
-        hook: name,
-        error: `it returned something else than nothing, ${ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ")}`,
-      });
+      const allowed = ALLOWED[name].map((kind) => WRITTEN[kind]).join(" or ");
+      this.#failed(name, `it returned something else than nothing, ${allowed}`);
     } catch (error) {
-      logger.error("hook_failed", { hook: name, error: errorName(error) });
+      this.#failed(name, errorName(error));
     }
     return REFUSAL as Verdicts[N];
   }
 
   /** Whether a hook waits for payments that have settled. */
-  get hearsOfSettled(): boolean {
-    return this.#find("onSettled") !== undefined;
+  get hearsOfPaid(): boolean {
+    return this.#find("onPaid") !== undefined;
   }
 
-  /** Calls `onSettled`. Resolves when it is done, or its time is over. Never rejects. */
-  settled(context: () => SettledContext): Promise<void> {
+  /**
+   * Calls `onPaid`. Resolves when it is done, or its time is over, to the headers that it has added. Never rejects.
+   *
+   * @param takesHeaders - Whether a response waits whose head is not out.
+   */
+  async paid(context: () => SettledContext, { takesHeaders }: { readonly takesHeaders: boolean }): Promise<Headers> {
+    const added = new AddedHeaders();
+    const call = async () => {
+      const payment = context();
+      const response = takesHeaders ? Object.freeze({ setHeader: added.setHeader.bind(added) }) : undefined;
+      await this.#hooks.onPaid?.(payment, Object.freeze({ request: payment.request, response }));
+    };
+    await this.#withinTime(
+      "onPaid",
+      call().catch((error) => this.#failed("onPaid", errorName(error))),
+    );
+    return added.close();
+  }
+
+  /** Resolves when a hook is done, or its time is over: then it goes on by itself. @param called - Never rejects. */
+  #withinTime(hook: keyof PaymentHooks, called: Promise<void>): Promise<void> {
     const { timer, hookMs } = this.#deps;
     return new Promise((resolve) => {
       const stopTimer = timer(() => {
-        this.#failed("onSettled", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
+        this.#failed(hook, `it took longer than ${hookMs} ms: see deadlines.hookMs`);
         resolve();
       }, hookMs);
-      const run = async () => this.#hooks.onSettled?.(context());
-      run()
-        .catch((error) => this.#failed("onSettled", errorName(error)))
-        .finally(() => {
-          stopTimer();
-          resolve();
-        });
+      void called.finally(() => {
+        stopTimer();
+        resolve();
+      });
     });
   }
 
@@ -416,19 +447,7 @@ export class Hooks {
     failure: HandlerFailure,
     end: (isRefunded: boolean) => Promise<void>,
   ): Promise<void> {
-    const { timer, hookMs } = this.#deps;
-    return new Promise((resolve) => {
-      const stopTimer = timer(() => {
-        this.#failed("onHandlerFailed", `it took longer than ${hookMs} ms: see deadlines.hookMs`);
-        resolve();
-      }, hookMs);
-      void this.#isRefunded(context, failure)
-        .then(end)
-        .finally(() => {
-          stopTimer();
-          resolve();
-        });
-    });
+    return this.#withinTime("onHandlerFailed", this.#isRefunded(context, failure).then(end));
   }
 
   async #isRefunded(context: PaymentContext, failure: HandlerFailure): Promise<boolean> {
@@ -445,6 +464,7 @@ export class Hooks {
 
   #failed(hook: keyof PaymentHooks, error: string): void {
     this.#deps.logger.error("hook_failed", { hook, error });
+    this.#deps.events.emit("hook_failed", () => ({ hook }));
   }
 
   /** Tells a hook, and does not wait for it. */

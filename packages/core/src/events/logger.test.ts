@@ -55,16 +55,47 @@ describe("the default logger", () => {
   );
 });
 
+describe("good news in production", () => {
+  const open = (format?: "json") => {
+    const lines: string[] = [];
+    const logger = createStartLogger("production", (line) => void lines.push(line), {
+      now: () => 0,
+      ...(format && { format }),
+    });
+    return { lines, logger };
+  };
+
+  test("a facilitator that comes back is told of, and one that was never down is not", () => {
+    const { lines, logger } = open();
+    logger.info("facilitator_up", { facilitator: "a.example" });
+    logger.error("facilitator_down", { facilitator: "a.example", code: "X" });
+    logger.info("facilitator_up", { facilitator: "b.example" });
+    logger.info("facilitator_up", { facilitator: "a.example" });
+    logger.info("facilitator_up", { facilitator: "a.example" });
+    expect(lines).toEqual(["[farebox] facilitator_down · a.example · X\n", "[farebox] facilitator_up · a.example\n"]);
+  });
+
+  test("a settlement that was recovered is told of", () => {
+    const { lines, logger } = open();
+    logger.info("settlement_recovered", { route: "GET /a", transaction: "0x1" });
+    expect(lines).toEqual(["[farebox] settlement_recovered · GET /a · 0x1\n"]);
+  });
+
+  test("a line of JSON has time, level and fields, and escapes what it quotes", () => {
+    const { lines, logger } = open("json");
+    logger.error("price_failed", { route: "GET /a", message: 'a "b"\n\u001b[31m', stack: undefined });
+    expect(lines).toEqual([
+      '{"time":"1970-01-01T00:00:00.000Z","level":"error","name":"farebox","event":"price_failed","route":"GET /a","message":"a \\"b\\"\\n\\u001b[31m"}\n',
+    ]);
+  });
+});
+
 describe("limits of the default logger", () => {
   const MINUTE_MS = 60_000;
   const open = () => {
     const time = { ms: 0 };
     const lines: string[] = [];
-    const logger = createStartLogger(
-      "production",
-      (line) => void lines.push(line),
-      () => time.ms,
-    );
+    const logger = createStartLogger("production", (line) => void lines.push(line), { now: () => time.ms });
     return { time, lines, logger };
   };
 

@@ -14,6 +14,48 @@ export interface Logger {
   error(event: string, fields: LogFields): void;
 }
 
+/** A logger that takes its fields first, as pino and bunyan do: `warn({ route: "GET /weather" }, "settlement_rejected")`. */
+export interface FieldsFirstLogger {
+  info(fields: LogFields, event: string): void;
+  warn(fields: LogFields, event: string): void;
+  error(fields: LogFields, event: string): void;
+  /** By this it is told from others. */
+  child(fields: LogFields): unknown;
+}
+
+/** What the option `logger` takes. */
+export type LoggerOption = Logger | FieldsFirstLogger | LogFormat;
+
+/** How the logger of Farebox writes: a line for people, or a JSON object a line. */
+export type LogFormat = "text" | "json";
+
+/** Makes a logger of the option. The caller has checked that it is a format, or has the methods. */
+export function createLogger(option: LoggerOption = "text"): Logger {
+  if (typeof option === "string") {
+    const print = (line: string) => void process.stderr.write(line);
+    return neverThrowing(createStartLogger(process.env["NODE_ENV"], print, { format: option }));
+  }
+  return neverThrowing(takesFieldsFirst(option) ? eventFirst(option) : (option as Logger));
+}
+
+/** pino has `bindings`, bunyan `addSerializers`. winston, which has `child`, too, takes the event first. */
+function takesFieldsFirst(logger: Logger | FieldsFirstLogger): logger is FieldsFirstLogger {
+  try {
+    const has = (name: string) => typeof Reflect.get(logger, name) === "function";
+    return has("child") && (has("bindings") || has("addSerializers"));
+  } catch {
+    return false;
+  }
+}
+
+function eventFirst(logger: FieldsFirstLogger): Logger {
+  return {
+    info: (event, fields) => logger.info(fields, event),
+    warn: (event, fields) => logger.warn(fields, event),
+    error: (event, fields) => logger.error(fields, event),
+  };
+}
+
 /** Wraps a logger so that its errors do not affect a payment. */
 export function neverThrowing(logger: Logger): Logger {
   const attempt = (level: keyof Logger, event: string, fields: LogFields) => {
@@ -47,11 +89,14 @@ const LINES_PER_MINUTE = 5;
 /** The lines that are remembered. The oldest are forgotten first. */
 const MAX_LINES = 500;
 
+/** Information that operators need in production: what went wrong before is well again. */
+const GOOD_NEWS: ReadonlySet<string> = new Set(["facilitator_up", "settlement_recovered"]);
+
 /** Whether this process was told about its store. An app may have many sets of options. */
 let isStoreTold = false;
 
 /**
- * Creates the logger of a seller who sets none: errors and warnings in every environment, and priced routes in development.
+ * Creates the logger of a seller who sets none: errors, warnings and recoveries in every environment, and priced routes in development.
  * The same line is printed once an hour, and each event has at most five lines a minute.
  *
  * @param environment - The value of `NODE_ENV`.
@@ -60,17 +105,16 @@ let isStoreTold = false;
 export function createStartLogger(
   environment: string | undefined,
   print: (line: string) => void,
-  now: () => number = Date.now,
+  { now = Date.now, format = "text" }: { readonly now?: () => number; readonly format?: LogFormat } = {},
 ): Logger {
+  const write = format === "json" ? writeJson : writeText;
   const isDevelopment = DEVELOPMENT.includes(environment);
   const printedAtMs = new Map<string, number>();
   const events = new Map<string, { sinceMs: number; printed: number; leftOut: number }>();
 
-  const show = (event: string, fields: LogFields) => {
-    const texts = Object.values(fields).filter((field) => field !== undefined && field !== "");
-    print(`[farebox] ${[event, ...texts].join(" · ")}\n`);
-  };
-  const limited = (event: string, fields: LogFields) => {
+  const show = (level: keyof Logger, event: string, fields: LogFields) =>
+    print(`${write({ level, event, fields, atMs: now() })}\n`);
+  const limited = (level: keyof Logger) => (event: string, fields: LogFields) => {
     const nowMs = now();
     const known = events.get(event) ?? { sinceMs: nowMs, printed: 0, leftOut: 0 };
     events.set(event, known);
@@ -89,11 +133,18 @@ export function createStartLogger(
     }
     const more = known.leftOut === 0 ? {} : { more: `${known.leftOut} such lines left out before` };
     Object.assign(known, { printed: known.printed + 1, leftOut: 0 });
-    show(event, { ...fields, ...more });
+    show(level, event, { ...fields, ...more });
   };
+  const info = limited("info");
+  const warn = limited("warn");
+  const error = limited("error");
+  /** Facilitators that a line said are down. A line says only of those that they are back. */
+  const down = new Set<string>();
   return {
     info: (event, fields) => {
-      if (isDevelopment && event === "priced") show(event, fields);
+      if (isDevelopment && event === "priced") show("info", event, fields);
+      if (event === "facilitator_up" && !down.delete(String(fields["facilitator"]))) return;
+      if (GOOD_NEWS.has(event)) info(event, fields);
     },
     warn: (event, fields) => {
       if (event === "FAREBOX_MEMORY_STORE") {
@@ -101,10 +152,31 @@ export function createStartLogger(
         isStoreTold = true;
       }
       // A finding is told once, and a start may have many.
-      (event.startsWith("FAREBOX_") ? show : limited)(event, fields);
+      if (event.startsWith("FAREBOX_")) show("warn", event, fields);
+      else warn(event, fields);
     },
-    error: limited,
+    error: (event, fields) => {
+      if (event === "facilitator_down") down.add(String(fields["facilitator"]));
+      error(event, fields);
+    },
   };
+}
+
+/** One line of a log. */
+interface Line {
+  readonly level: keyof Logger;
+  readonly event: string;
+  readonly fields: LogFields;
+  readonly atMs: number;
+}
+
+function writeText({ event, fields }: Line): string {
+  const texts = Object.values(fields).filter((field) => field !== undefined && field !== "");
+  return `[farebox] ${[event, ...texts].join(" · ")}`;
+}
+
+function writeJson({ level, event, fields, atMs }: Line): string {
+  return JSON.stringify({ time: new Date(atMs).toISOString(), level, name: "farebox", event, ...fields });
 }
 
 /** Shortens a text to one line of 200 printable ASCII characters, without URLs and without hex as long as a key. */

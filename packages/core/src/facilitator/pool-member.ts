@@ -114,7 +114,7 @@ export interface Deadlines {
   readonly settleMs: number;
   /** Default 5000. */
   readonly supportedMs: number;
-  /** How long a response waits for the hook `onSettled`. Default 5000. */
+  /** How long a response waits for the hook `onPaid`. Default 5000. */
   readonly hookMs: number;
 }
 
@@ -133,6 +133,17 @@ export interface MemberOptions {
   readonly clock: Clock;
   /** Called when offers may have changed, with the reason: its `/supported`, or its health. */
   onChange(change: "supported" | "state"): void;
+  /** Called when a call of `verify` or `settle` has ended. Must not throw. */
+  onCalled?(call: EndedCall): void;
+}
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly facilitator: string;
+  readonly operation: "verify" | "settle";
+  readonly durationMs: number;
+  /** `responded`, or the code of its failure. */
+  readonly outcome: "responded" | FacilitatorErrorCode;
 }
 
 /** Creates a member. It makes no request until it is started or used. */
@@ -149,7 +160,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
-  const parts = { name, facilitator, status, kindOf };
+  const { onCalled } = options;
+  const parts = { name, facilitator, status, kindOf, clock, onCalled };
   const time = { longestWaitMs: options.verifyMs, clock };
   const queues = { verify: new CallQueue(VERIFY_LIMITS, time), unsigned: new CallQueue(UNSIGNED_LIMITS, time) };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
@@ -256,6 +268,8 @@ interface Parts {
   readonly facilitator: Facilitator;
   readonly status: FacilitatorStatus;
   readonly kindOf: KindFinder;
+  readonly clock: Clock;
+  readonly onCalled: MemberOptions["onCalled"];
 }
 
 /** One call to a facilitator. */
@@ -272,22 +286,27 @@ interface Call<T> {
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T>(
-  { name, facilitator, status, kindOf }: Parts,
+  { name, facilitator, status, kindOf, clock, onCalled }: Parts,
   { operation, lane, request, read, more, about, isForged }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(lane, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
+  const startedMs = clock.now();
+  const ended = (outcome: EndedCall["outcome"]) =>
+    onCalled?.({ facilitator: name, operation, durationMs: clock.now() - startedMs, outcome });
   try {
     const sent = await facilitator[operation](respell(request, kindOf), more);
     const response = read(sent, request.paymentRequirements.network);
     if (response === undefined) throw unreadable(operation);
     status.responded(begun.permit);
+    ended("responded");
     return { kind: "responded", response };
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
     const provesNothing = (more.signal?.aborted ?? false) || isForged?.("failed") === true;
     status.failed(begun.permit, error, provesNothing);
+    ended(error.code);
     return { kind: "failed", error, provesNothing };
   }
 }

@@ -23,6 +23,7 @@ import {
   type CallDeadlines,
   createPoolMember,
   DEFAULT_DEADLINES,
+  type EndedCall,
   type FacilitatorHealth,
   type LateCheck,
   type PoolMember,
@@ -47,6 +48,8 @@ export interface PoolOptions {
   readonly logger?: Logger;
   /** Called when a facilitator's state changes. Its errors are ignored. */
   readonly onChange?: (health: FacilitatorHealth) => void;
+  /** Called when a call to a facilitator has ended. Must not throw. */
+  readonly onCalled?: (call: EndedCall) => void;
   /** Parts of the clock to replace, for tests. */
   readonly clock?: Partial<Clock>;
 }
@@ -328,7 +331,7 @@ function createMembers(
   onOffersChanged: () => void,
 ): { readonly members: readonly PoolMember[]; readonly clock: Clock } {
   checkEntries(entries);
-  const { deadlines = DEFAULT_DEADLINES, onChange = () => {} } = options;
+  const { deadlines = DEFAULT_DEADLINES, onChange = () => {}, onCalled } = options;
   const clock: Clock = { ...SYSTEM_CLOCK, ...options.clock };
   const logger = neverThrowing(options.logger ?? SILENT);
 
@@ -343,6 +346,7 @@ function createMembers(
         onOffersChanged();
         if (change === "state") announce(member, logger, onChange);
       },
+      ...(onCalled === undefined ? {} : { onCalled }),
     });
     return member;
   };

@@ -16,15 +16,26 @@ import type { Leases } from "../settlement/leases.js";
 import { contextOf, factsOf, withAmount } from "../settlement/outcome.js";
 import { type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore, StoredAnswer } from "../store/payment-store.js";
-import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, withoutOverrides } from "./charging.js";
+import {
+  type ChargingDeps,
+  contradicts,
+  type HandlerResponse,
+  isCharged,
+  type Release,
+  withoutOverrides,
+} from "./charging.js";
+import type { Deadlines } from "./deadline.js";
 import type { Deliveries } from "./delivery.js";
+import type { Exposure } from "./exposure.js";
 import type { InFlight } from "./in-flight.js";
+import { MeteredStream, type Metering, type MeteringDeps } from "./metering.js";
 import type { OwnBodies } from "./own-bodies.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import {
   type ChargedAmount,
   type ClosedAmount,
   createAmount,
+  createMeteredAmount,
   createPayment,
   createSettledAmount,
   HandlerRun,
@@ -51,13 +62,6 @@ import {
 } from "./responses.js";
 import type { Run, Runs } from "./runs.js";
 
-/** What the client gets. */
-export type Release =
-  /** The handler's response, with these headers added. If it is `paid`, shared caches must not keep it. */
-  | { readonly kind: "release"; readonly paid: boolean; readonly headers: Headers }
-  /** This response, and nothing of the handler's. */
-  | { readonly kind: "replace"; readonly response: GateResponse };
-
 /** The payment of an admission. */
 export interface AdmittedPayment {
   /** For the handler. */
@@ -74,6 +78,10 @@ export interface AdmittedPayment {
  */
 export interface HeldAdmission extends AdmittedPayment {
   readonly isHeld: true;
+  /** Of a metered offer: once {@link Metering.start} has resolved to a paid release, all else is said there. Default: not metered. */
+  readonly metering?: Metering | undefined;
+  /** Whether the handler has yet to say the amount. Its response is not streamed before, or the maximum would be charged. */
+  readonly isAmountAwaited: boolean;
   /** The handler responded: settles, if the response is charged. */
   complete(response: HandlerResponse): Promise<Release>;
   /** The client disconnected before the handler responded: nothing is charged. */
@@ -151,7 +159,7 @@ export type Decision =
   | { readonly kind: "run"; readonly admission: Admission };
 
 /** What admissions need. */
-export interface AdmissionDeps extends ChargingDeps {
+export interface AdmissionDeps extends ChargingDeps, MeteringDeps {
   readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
@@ -160,6 +168,8 @@ export interface AdmissionDeps extends ChargingDeps {
   readonly deliveries: Deliveries;
   readonly bodies: OwnBodies;
   readonly runs: Pick<Runs, "beginSettled">;
+  readonly exposure: Exposure;
+  readonly deadlines: Pick<Deadlines, "handlerEnded">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -170,6 +180,8 @@ export interface AdmissionDeps extends ChargingDeps {
 /** About a payment that has settled. */
 interface SettledFacts {
   readonly settleResponses?: ExtensionResponses | undefined;
+  /** The headers of the hook `onPaid`. */
+  readonly added?: Headers | undefined;
   /** The payment was owed its handler before, so a failure may be its second. */
   readonly isOwed?: boolean;
   readonly isPayers?: boolean;
@@ -219,7 +231,7 @@ export class Admissions {
   #admitPrepaid(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
+    { settleResponses, added, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
     const { deliveries } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
@@ -230,7 +242,7 @@ export class Admissions {
       payment,
       request: paid.facilitatorRequest,
       receipt,
-      headers: paidHeaders(receipt, this.#toRelay(settleResponses)),
+      headers: paidHeaders(receipt, this.#toRelay(settleResponses), added),
       failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
       fail: async (status) => {
@@ -265,7 +277,7 @@ export class Admissions {
   #admitOwed(
     paid: PaidRequest,
     receipt: SettlementResponse,
-    { settleResponses, isOwed = false, isPayers = true }: SettledFacts,
+    { settleResponses, added, isOwed = false, isPayers = true }: SettledFacts,
   ): HeldAdmission {
     const { inFlight, runs, deliveries } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
@@ -274,11 +286,12 @@ export class Admissions {
     inFlight.settling(paid.claim, paid.client);
     return {
       isHeld: true,
+      isAmountAwaited: false,
       payment,
       request: paid.facilitatorRequest,
       receipt,
       complete: async (response) => {
-        const headers = paidHeaders(receipt, this.#toRelay(settleResponses));
+        const headers = paidHeaders(receipt, this.#toRelay(settleResponses), added);
         const release = { kind: "release", paid: true, headers } as const;
         contradicts(response.headers, { paid, amount }, this.#deps);
         const stored = toStored(response);
@@ -340,10 +353,13 @@ class VerifiedAdmission implements HeldAdmission {
   readonly #deps: AdmissionDeps;
   readonly #run: HandlerRun;
   readonly #amount: ChargedAmount;
+  readonly metering: MeteredStream | undefined;
   readonly #startedMs: number;
   #isCancelled = false;
   /** Whether the store has the response. */
   #isKept = false;
+  /** The headers of the hook `onPaid`. */
+  #added: Headers | undefined;
   #onExpired: ((instead: Promise<GateResponse>) => void) | undefined;
 
   constructor(
@@ -353,14 +369,18 @@ class VerifiedAdmission implements HeldAdmission {
   ) {
     const { now, timer } = deps;
     // The first millisecond at which it is too late to settle.
-    const atMs = paid.claim.expiresAtMs - SETTLEMENT_MARGIN_MS + 1;
+    const atMs = paid.settleByMs - SETTLEMENT_MARGIN_MS + 1;
     this.#paid = paid;
     this.#counted = counted;
     this.#verifyResponses = verifyResponses;
     this.#deps = deps;
     this.#startedMs = now();
-    this.#amount = createAmount(paid.offer, paid.route.unmetered);
     this.#run = new HandlerRun({ now, timer, atMs, onExpired: () => this.#expire() });
+    if (paid.offer.settle === "metered") {
+      const { amount, metering } = this.#meter();
+      this.#amount = amount;
+      this.metering = metering;
+    } else this.#amount = createAmount(paid.offer, paid.route.unmetered ?? "maximum");
     this.payment = createPayment(paid, this.#amount, this.#run);
   }
 
@@ -368,10 +388,35 @@ class VerifiedAdmission implements HeldAdmission {
     return this.#paid.facilitatorRequest;
   }
 
+  get isAmountAwaited(): boolean {
+    return this.#amount.isAwaited;
+  }
+
+  /** What is never counted costs nothing: it would otherwise cost the maximum, however little was delivered. */
+  #meter(): { readonly amount: ChargedAmount; readonly metering: MeteredStream } {
+    const { exposure } = this.#deps;
+    const { offer, route } = this.#paid;
+    const { unmetered = "zero" } = route;
+    const amount = createMeteredAmount(offer, unmetered, {
+      canPay: (sum) => exposure.canPay(this.#paid, sum),
+      onExceeded: () => metering.stop("limit"),
+    });
+    const unrecorded = exposure.unrecordedOf(offer);
+    const giveUp = (reason: CancelReason) => this.#giveUp(reason);
+    const one = { paid: this.#paid, counted: this.#counted, run: this.#run, amount, unmetered, unrecorded, giveUp };
+    const metering = new MeteredStream(one, this.#deps);
+    return { amount, metering };
+  }
+
   async complete(given: HandlerResponse): Promise<Release> {
     const { inFlight, leases, logger } = this.#deps;
     const { claim } = this.#paid;
     this.#run.end();
+    this.#deps.deadlines.handlerEnded(this.#paid, this.#startedMs);
+    this.#deps.events.emit("responded", () => ({
+      ...factsOf(this.#paid),
+      durationMs: this.#deps.now() - this.#startedMs,
+    }));
     const closed = this.#amount.close();
     const amount = typeof closed === "bigint" ? closed : undefined;
     const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
@@ -413,11 +458,11 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   undelivered(response: HandlerResponse): Promise<void> {
-    return this.#deps.deliveries.keep(this.#paid.claim, toStored(response));
+    return this.#deps.deliveries.keep(this.#paid.claim, toStored(withHeaders(response, this.#added)));
   }
 
   unreleased(response: HandlerResponse): Promise<void> {
-    return keepOrOwe(this.#paid, response, this.#deps);
+    return keepOrOwe(this.#paid, withHeaders(response, this.#added), this.#deps);
   }
 
   done(): void {
@@ -470,7 +515,7 @@ class VerifiedAdmission implements HeldAdmission {
       const receipt = deniedReceipt(denial, payer, paid.offer.requirements.network);
       return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
     }
-    if (claim.expiresAtMs - now() < SETTLEMENT_MARGIN_MS) {
+    if (paid.settleByMs - now() < SETTLEMENT_MARGIN_MS) {
       this.#counted.reject();
       await this.#giveUp("expired");
       return { kind: "replace", response: expired() };
@@ -493,15 +538,18 @@ class VerifiedAdmission implements HeldAdmission {
       const response = notSettled(route, occasion, settled, proof);
       return { kind: "replace", response: await bodies.settlementFailed(paid, receipt, response) };
     }
-    const { receipt, extensionResponses = this.#verifyResponses } = settled;
-    return {
-      kind: "release",
-      paid: true,
-      headers: paidHeaders(receipt, relayExtensionResponses ? extensionResponses : undefined),
-    };
+    const { receipt, added, extensionResponses = this.#verifyResponses } = settled;
+    this.#added = added;
+    const listing = relayExtensionResponses ? extensionResponses : undefined;
+    return { kind: "release", paid: true, headers: paidHeaders(receipt, listing, added) };
   }
 
   #expire(): void {
+    this.#deps.deadlines.handlerEnded(this.#paid, this.#startedMs);
+    if (this.metering?.isLive) {
+      this.metering.stop("expired");
+      return;
+    }
     this.#counted.abandon();
     const instead = this.#endExpired();
     this.#onExpired?.(instead);
@@ -520,6 +568,7 @@ class VerifiedAdmission implements HeldAdmission {
     void this.#deps.leases.drop({ owner });
     await this.#counted.written;
     await this.#deps.store.release(identity, owner);
+    if (this.metering !== undefined) this.#deps.exposure.releaseSoon(this.#paid);
     this.#tellCancelled(reason);
   }
 
@@ -529,6 +578,7 @@ class VerifiedAdmission implements HeldAdmission {
     void this.#deps.leases.drop({ owner });
     // First, so that a request that claims the payment anew finds the run counted.
     await this.#counted.written;
+    if (this.metering !== undefined) this.#deps.exposure.releaseSoon(this.#paid);
     try {
       await this.#deps.store.release(identity, owner);
     } catch {
@@ -561,6 +611,13 @@ function toShare(response: HandlerResponse, release: Release): GateResponse | un
   if (release.kind === "replace") return release.response;
   const stored = toStored(response);
   return stored && replayed(stored, release.headers, { isPaid: release.paid });
+}
+
+/** A response with headers in place of those of the same names. */
+function withHeaders(response: HandlerResponse, added: Headers = []): HandlerResponse {
+  const names = new Set(added.map(([name]) => name.toLowerCase()));
+  const kept = response.headers.filter(([name]) => !names.has(name.toLowerCase()));
+  return { ...response, headers: [...kept, ...added] };
 }
 
 /** A response to keep; `undefined`: it is too large. What a header of the handler's says about the amount is no part of it. */

@@ -12,6 +12,7 @@ import { isSettlementOverrides } from "../protocol/headers.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import type { StoredAnswer } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
+import type { GateResponse, Headers } from "./responses.js";
 
 /** What the handler responded, held back. */
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
@@ -25,6 +26,13 @@ export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
    */
   readonly isPriced?: (method: string, path: string) => boolean;
 }
+
+/** What the client gets. */
+export type Release =
+  /** The handler's response, with these headers added. If it is `paid`, shared caches must not keep it. */
+  | { readonly kind: "release"; readonly paid: boolean; readonly headers: Headers }
+  /** This response, and nothing of the handler's. */
+  | { readonly kind: "replace"; readonly response: GateResponse };
 
 /** What these decisions need. */
 export interface ChargingDeps {

@@ -53,11 +53,13 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   // A seller's own scheme may break its promise, and a record without an end would be kept for ever.
   if (!STORABLE.test(reading.identity)) throw new TypeError("the scheme gives an identity that no store can hold");
   if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
+  if (reading.settleBySeconds !== undefined && !Number.isSafeInteger(reading.settleBySeconds))
+    throw new TypeError("the scheme does not say until when it can settle");
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return identified;
   const { digest: identifier } = identified;
   const leftMs = reading.expiresAtSeconds * 1000 - nowMs;
-  const isShort = reading.kind === "readable" && leftMs < leastMs(offer);
+  const isShort = reading.kind === "readable" && leftMs < leastMs(offer.requirements.maxTimeoutSeconds * 1000);
   const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
   return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
 }
@@ -71,9 +73,11 @@ const TOO_SHORT = Object.freeze({ kind: "expired", expiredReason: "payment_expir
 /**
  * How long a payment must still be valid: for the settlement, and for the handler. Otherwise a handler could be run again and
  * again by payments that expire before it responds. A client that signs for `maxTimeoutSeconds` has far more.
+ *
+ * @param lifeMs - How long a payment lives that was made just now.
  */
-function leastMs({ requirements: { maxTimeoutSeconds } }: Offer): number {
-  return SETTLEMENT_MARGIN_MS + Math.min((maxTimeoutSeconds * 1000 - SETTLEMENT_MARGIN_MS) / 2, HANDLER_MS);
+export function leastMs(lifeMs: number): number {
+  return SETTLEMENT_MARGIN_MS + Math.min((lifeMs - SETTLEMENT_MARGIN_MS) / 2, HANDLER_MS);
 }
 
 const HANDLER_MS = 10_000;

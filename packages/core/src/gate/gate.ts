@@ -51,6 +51,9 @@ import { type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
+import type { Deadlines } from "./deadline.js";
+import type { Draining } from "./draining.js";
+import type { Exposure } from "./exposure.js";
 import type { InFlight } from "./in-flight.js";
 import type { OwnBodies } from "./own-bodies.js";
 import {
@@ -78,7 +81,9 @@ import {
   notSettled,
   RETRY_AFTER_SECONDS,
   refusal,
+  shuttingDown,
   tooManyPayments,
+  tooMuchExposure,
   unboundBody,
   uncheckedInput,
   undecided,
@@ -100,7 +105,10 @@ export interface GateDeps {
   readonly openStore: Pick<OpenStore, "open">;
   readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
   readonly inFlight: InFlight;
+  readonly draining: Pick<Draining, "isRefusing">;
   readonly runs: Runs;
+  readonly deadlines: Pick<Deadlines, "read">;
+  readonly exposure: Pick<Exposure, "reserve" | "releaseSoon">;
   readonly admissions: Admissions;
   readonly replay: Replay;
   readonly settler: Pick<Settler, "settle">;
@@ -155,7 +163,7 @@ export class Gate {
       const matched = this.#match(route, request, locate);
       const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
       if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
-      return this.#pay(matched).catch((error) => this.#failed(error, route.key, request));
+      return this.#enter(matched).catch((error) => this.#failed(error, route.key, request));
     } catch (error) {
       return this.#failed(error, route.key, request);
     }
@@ -182,6 +190,12 @@ export class Gate {
     const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
     this.#noteUrl(matched);
     return matched;
+  }
+
+  /** A process that ends takes no more payments. */
+  async #enter(matched: MatchedRequest): Promise<Decision> {
+    const isRefused = this.#deps.draining.isRefusing && hasPayment(matched.request);
+    return isRefused ? respond(shuttingDown()) : this.#pay(matched);
   }
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
@@ -279,11 +293,14 @@ export class Gate {
     try {
       // 9. The facilitator verifies the payment, or settles it if the offer says so. Then the handler runs.
       const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
-      const isVerified = verdict?.kind === "verified";
+      const bySeller = verdict?.kind === "verified" ? toVerifiedBySeller(paid) : undefined;
+      // What is delivered before it is paid needs a payer who is proven.
+      const isUnproven = paid.offer.settle === "metered" && bySeller?.countedAs !== undefined;
+      const isVerified = bySeller !== undefined && !isUnproven;
       let decision: Decision;
       if (verdict?.kind === "denied") decision = await this.#release(paid, await denied(verdict, paid));
       else if (paid.offer.settle === "before") decision = await this.#checkThenSettle(paid, isVerified);
-      else decision = await this.#verifyThenRun(isVerified ? toVerifiedBySeller(paid) : paid, isVerified);
+      else decision = await this.#verifyThenRun(isVerified ? bySeller : paid, isVerified);
       if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
       if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
       return decision;
@@ -339,16 +356,45 @@ export class Gate {
     }
     let decision: Decision | undefined;
     try {
-      decision = await this.#admit(paid, run, verified.extensionResponses);
+      decision = (await this.#expose(paid)) ?? (await this.#admit(paid, run, verified.extensionResponses));
       return decision;
     } finally {
-      if (decision?.kind !== "run") run.end();
+      if (decision?.kind !== "run") {
+        run.end();
+        if (paid.offer.settle === "metered") this.#deps.exposure.releaseSoon(paid);
+      }
     }
   }
 
-  /** All that is left to ask: whether settlement works, and whether the claim is still ours. */
+  /** A metered response goes out before it is paid: only if the seller's limits, and what the payer has on chain, allow it. */
+  async #expose(paid: PaidRequest): Promise<Decision | undefined> {
+    if (paid.offer.settle !== "metered") return undefined;
+    const { exposure, events, logger } = this.#deps;
+    const refused = await exposure.reserve(paid);
+    if (refused === undefined) return undefined;
+    const { by } = refused;
+    events.emit("denied", () => ({ ...factsOf(paid), by }));
+    logger.warn("exposure_refused", { route: paid.routeKey, payer: paid.payer, by });
+    switch (by) {
+      case "due":
+        return this.#release(paid, refusal(paid.route, paid.occasion, "payment_due"));
+      case "balance":
+        return this.#release(paid, refusal(paid.route, paid.occasion, "insufficient_funds"));
+      case "exposureTotal":
+        return this.#release(paid, unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS));
+      default:
+        return this.#release(paid, tooMuchExposure());
+    }
+  }
+
+  /** All that is left to ask: whether there is time, whether settlement works, and whether the claim is still ours. */
   async #admit(paid: PaidRequest, run: Run, verifyResponses: ExtensionResponses | undefined): Promise<Decision> {
-    const { facilitator, leases, tokens, admissions, events } = this.#deps;
+    const { facilitator, leases, tokens, deadlines, admissions, events } = this.#deps;
+    const timed = await deadlines.read(paid);
+    if (timed === undefined) {
+      events.emit("denied", () => ({ ...factsOf(paid), by: "deadline" }));
+      return this.#release(paid, refusal(paid.route, paid.occasion, "payment_expired"));
+    }
     // Asked last: only a good payment may be the one that finds out whether settlement works again.
     const waitSeconds = facilitator.admit(paid.offer.requirements, paid.payer);
     if (waitSeconds > 0) {
@@ -357,7 +403,7 @@ export class Gate {
     }
     if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim)))
       return respond(inProgress(tokens.headersFor(paid.claim.identity)));
-    const admission = admissions.admit(paid, run, verifyResponses);
+    const admission = admissions.admit(timed, run, verifyResponses);
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
   }
@@ -433,7 +479,7 @@ export class Gate {
     if (leases.mayBeLost(claim) && (await leases.isLost(claim)))
       return respond(inProgress(tokens.headersFor(identity)));
     events.emit("admitted", () => factsOf(paid));
-    const about = { settleResponses: settled.extensionResponses };
+    const about = { settleResponses: settled.extensionResponses, added: settled.added };
     return { kind: "run", admission: admissions.admitSettled(paid, settled.receipt, about) };
   }
 

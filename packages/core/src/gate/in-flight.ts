@@ -57,10 +57,17 @@ export class InFlight {
   /** Every request that has not ended: a payment may be claimed anew before its last request has ended. */
   readonly #byOwner = new Map<string, Entry>();
   #order = 0;
+  readonly #onIdle: (() => void)[] = [];
 
   /** How many there are. */
   get size(): number {
     return this.#byOwner.size;
+  }
+
+  /** Resolves when there is none. */
+  whenIdle(): Promise<void> {
+    if (this.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#onIdle.push(resolve));
   }
 
   /** A number that says in which order things happened: each one is larger than the last. */
@@ -100,5 +107,6 @@ export class InFlight {
     this.#byOwner.delete(owner);
     if (this.#byIdentity.get(identity) === entry) this.#byIdentity.delete(identity);
     entry.end(share);
+    if (this.size === 0) for (const tell of this.#onIdle.splice(0)) tell();
   }
 }

@@ -22,6 +22,7 @@ import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
+import { METERED } from "../settlement/settle.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
@@ -75,6 +76,8 @@ export interface PaidRequest extends PendingPayment {
   readonly isForged: LateCheck | undefined;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
+  /** Unix milliseconds until which it can surely settle. Not later than its claim expires; deadline.ts may know better. */
+  readonly settleByMs: number;
   /** The token that the client sent, good or not. */
   readonly retryToken: string | undefined;
 }
@@ -94,7 +97,7 @@ export function toPaidRequest(
   const claim: ClaimRequest = {
     identity: reading.identity,
     binding: bindingOf(toBoundRequest({ route, request }, bodyDigest), offer),
-    owner: nextOwner(),
+    owner: offer.settle === "metered" ? METERED + nextOwner() : nextOwner(),
     expiresAtMs: reading.expiresAtSeconds * 1000,
     ...(identifier === undefined ? {} : { identifier }),
   };
@@ -108,6 +111,7 @@ export function toPaidRequest(
     listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
     offer,
     scheme: offer.scheme,
+    decimals: offer.asset.decimals,
     payer: reading.payer,
     place,
     occasion,
@@ -115,6 +119,7 @@ export function toPaidRequest(
     isSigned,
     isForged,
     arrival,
+    settleByMs: Math.min(reading.settleBySeconds ?? reading.expiresAtSeconds, reading.expiresAtSeconds) * 1000,
     retryToken: request.retryToken,
     claim,
     facilitatorRequest: toFacilitatorRequest(payment, offer, {

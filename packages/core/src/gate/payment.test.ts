@@ -259,11 +259,8 @@ describe("a handler that charges less than the maximum", () => {
     expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
   });
 
-  test.each<[route: object, message: RegExp]>([
-    [{ unmetered: "half" }, /"maximum", "zero" or "error"/],
-    [{ settle: "before" }, /a scheme that takes the whole amount/],
-  ])("throws at startup for a lower amount with %j", (route, message) => {
-    expect(() => createMetered(route)).toThrow(message);
+  test('throws at startup for unmetered: "half"', () => {
+    expect(() => createMetered({ unmetered: "half" })).toThrow(/"maximum", "zero" or "error"/);
   });
 
   test("throws at startup for unmetered in a scheme that takes the whole amount", () => {

@@ -6,7 +6,15 @@
  */
 import { AmountError, PaymentAbortedError, type PaymentAbortReason, StateError } from "../errors.js";
 import type { StartTimer, Unmetered } from "../options.js";
-import { createMeter, type Meter, parseSettlementAmount } from "../price/settlement-amount.js";
+import {
+  type CountedAmount,
+  createMeter,
+  type Meter,
+  type MeteredUnits,
+  type MeterSum,
+  parseSettlementAmount,
+  type SettlementAmount,
+} from "../price/settlement-amount.js";
 import type { Offer } from "../scheme/offer.js";
 
 /** A payment, for its handler: `req.payment`. */
@@ -27,9 +35,11 @@ export interface Payment {
   readonly routeTemplate: string | undefined;
   /** Decoded path parameters: `{ id: "a b" }`. */
   readonly pathParams: Readonly<Record<string, string>>;
+  /** Whether the money has moved before the handler ran: `amount` is paid, and nothing changes it. Not enumerable. */
+  readonly isSettled: boolean;
   /**
-   * Aborts when the client disconnects before its response is delivered, or when the payment can no longer settle. Its
-   * reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
+   * Aborts when the client disconnects before its response is delivered, when the payment can no longer settle, or when a metered
+   * response has used up the maximum. Its reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
    */
   readonly signal: AbortSignal;
   /**
@@ -43,14 +53,24 @@ export interface Payment {
    */
   settle(amount: string): void;
   /**
-   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token. The sum is exact,
-   * and rounded half up once, at the end. After `settle` it adds to that amount. Not enumerable.
+   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token, or
+   * `charge({ tokens: 31, price: "$0.000002" })` for several. The sum is exact, and rounded half up once, at the end. After `settle` it
+   * adds to that amount. A metered response ends when a charge is more than is left, so charge before you write. Not enumerable.
    *
-   * @throws AmountError when it is not an amount: then nothing is charged, unless `settle` sets a good one. Also when it is more
-   *   than is left of the maximum: then what was charged before stays, or nothing is charged if that is none.
+   * @throws AmountError when it is not an amount: then nothing is charged, unless `settle` sets a good one, or the response is metered
+   *   and streams. Also when it is more than is left of the maximum: then what was charged before stays, or nothing is charged if that
+   *   is none.
    * @throws StateError when the scheme charges all or nothing, or the response has gone out.
    */
-  charge(amount: string): void;
+  charge(amount: string | MeteredUnits): void;
+  /**
+   * Asks whether a charge is covered, before costly work: by what is left of the maximum, and with `settle: "metered"` by what the payer
+   * still has on chain, if `rpc` has a node that tells. A covered amount is set aside from later reservations until charges use it up.
+   * `remaining` does not change. Not enumerable.
+   *
+   * @throws AmountError (as a rejection) when it is not an amount.
+   */
+  reserve(amount: string | MeteredUnits): Promise<boolean>;
   /** What can still be charged, in whole atomic units. Not enumerable. */
   readonly remaining: string;
 }
@@ -66,6 +86,9 @@ export function createPayment(
 ): Payment {
   return Object.freeze(new HandlersPayment(paid, amount, run));
 }
+
+/** Whether the payer can still pay so much in all, in atomic units. Never rejects. */
+export type CanPay = (amount: bigint) => Promise<boolean>;
 
 let amountOf: (payment: HandlersPayment) => string;
 
@@ -120,6 +143,14 @@ class HandlersPayment implements Payment {
     return (amount) => this.#amount.charge(amount);
   }
 
+  get reserve(): Payment["reserve"] {
+    return (amount) => this.#amount.reserve(amount);
+  }
+
+  get isSettled(): boolean {
+    return this.#amount.isSettled;
+  }
+
   get remaining(): string {
     return this.#amount.remaining.toString();
   }
@@ -131,10 +162,16 @@ export interface ChargedAmount {
   readonly value: bigint;
   /** Whole atomic units that can still be charged. */
   readonly remaining: bigint;
+  /** See {@link Payment.isSettled}. */
+  readonly isSettled: boolean;
+  /** Whether the handler may charge less, and has not said a good amount yet. */
+  readonly isAwaited: boolean;
   /** See {@link Payment.settle}. */
   settle(amount: string): void;
   /** See {@link Payment.charge}. */
-  charge(amount: string): void;
+  charge(amount: string | MeteredUnits): void;
+  /** See {@link Payment.reserve}. */
+  reserve(amount: string | MeteredUnits): Promise<boolean>;
   /** Ends changes. Returns what is charged. */
   close(): ClosedAmount;
 }
@@ -155,6 +192,23 @@ export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount 
   return offer.scheme.allowsLess ? new MeteredAmount(offer, unmetered) : new WholeAmount(offer);
 }
 
+/** Starts the amount of a metered response. */
+export function createMeteredAmount(
+  offer: Offer,
+  unmetered: Unmetered,
+  { canPay, onExceeded }: MeteredAmountDeps,
+): MeteredAmount {
+  return new MeteredAmount(offer, unmetered, { canPay, onExceeded });
+}
+
+/** What the amount of a metered response needs. */
+export interface MeteredAmountDeps {
+  /** Asked by `reserve`. */
+  readonly canPay: CanPay;
+  /** A charge was more than is left. */
+  readonly onExceeded: () => void;
+}
+
 /**
  * The amount of a payment that has settled: a handler that runs once more for it cannot change it.
  *
@@ -166,12 +220,66 @@ export function createSettledAmount(
   onRefused: (refused: RefusedAmount) => void,
 ): ChargedAmount {
   if (!offer.scheme.allowsLess) return new WholeAmount({ ...offer, amount: value }, onRefused);
-  return { value, remaining: 0n, settle: () => {}, charge: () => {}, close: () => value };
+  if (offer.settle === "before") return new PaidAmount(offer, value);
+  // The handler runs again for an amount that an earlier run has counted.
+  return {
+    ...{ value, remaining: 0n, isSettled: true, isAwaited: false },
+    settle() {},
+    charge() {},
+    reserve: () => Promise.resolve(false),
+    close: () => value,
+  };
+}
+
+/** An amount that was paid before the handler ran. The handler counts against it, and nothing that it counts changes it. */
+class PaidAmount implements ChargedAmount {
+  readonly value: bigint;
+  readonly isSettled = true;
+  readonly isAwaited = false;
+  readonly #meter: Meter;
+
+  constructor({ asset }: Offer, value: bigint) {
+    this.value = value;
+    this.#meter = createMeter({ maximum: value, decimals: asset.decimals });
+  }
+
+  get remaining(): bigint {
+    return this.#meter.remaining;
+  }
+
+  settle(text: string): void {
+    demand(this.#meter.say(text), text);
+  }
+
+  charge(amount: string | MeteredUnits): void {
+    demand(this.#meter.add(amount), amount);
+  }
+
+  async reserve(amount: string | MeteredUnits): Promise<boolean> {
+    return isCovered(this.#meter.reserve(amount), amount);
+  }
+
+  close(): bigint {
+    return this.value;
+  }
+}
+
+/** @throws AmountError when the meter has refused the amount. */
+function demand(counted: CountedAmount, amount: unknown): void {
+  if (!counted.ok) throw new AmountError(amount, counted.expected);
+}
+
+/** @throws AmountError when it is no amount. */
+function isCovered(reserved: SettlementAmount, amount: unknown): boolean {
+  if (!reserved.ok && reserved.isTooMuch !== true) throw new AmountError(amount, reserved.expected);
+  return reserved.ok;
 }
 
 /** All or nothing: any other amount is refused, and then nothing is charged. */
 class WholeAmount implements ChargedAmount {
   readonly remaining = 0n;
+  readonly isSettled: boolean;
+  readonly isAwaited = false;
   readonly #offer: Offer;
   readonly #onRefused: ((refused: RefusedAmount) => void) | undefined;
   #isOpen = true;
@@ -180,6 +288,7 @@ class WholeAmount implements ChargedAmount {
   constructor(offer: Offer, onRefused?: (refused: RefusedAmount) => void) {
     this.#offer = offer;
     this.#onRefused = onRefused;
+    this.isSettled = onRefused !== undefined;
   }
 
   get value(): bigint {
@@ -198,8 +307,12 @@ class WholeAmount implements ChargedAmount {
     this.#refused = undefined;
   }
 
-  charge(_text: string): void {
+  charge(_amount: string | MeteredUnits): void {
     this.#refuse();
+  }
+
+  async reserve(_amount: string | MeteredUnits): Promise<boolean> {
+    throw allOrNothing(this.#offer.scheme);
   }
 
   close(): ClosedAmount {
@@ -219,20 +332,33 @@ class WholeAmount implements ChargedAmount {
 }
 
 /** As the handler counts it. */
-class MeteredAmount implements ChargedAmount {
+export class MeteredAmount implements ChargedAmount {
+  readonly isSettled = false;
   readonly #offer: Offer;
   readonly #unmetered: Unmetered;
   readonly #meter: Meter;
+  readonly #deps: MeteredAmountDeps | undefined;
   #isOpen = true;
   /** What the handler meant is not known, until it sets a good amount. */
   #refused: RefusedAmount | undefined;
   /** It counts if nothing is charged at all: otherwise the handler has used up the maximum, and been told so. */
   #tooMuch: RefusedAmount | undefined;
 
-  constructor(offer: Offer, unmetered: Unmetered) {
+  constructor(offer: Offer, unmetered: Unmetered, deps?: MeteredAmountDeps) {
     this.#offer = offer;
     this.#unmetered = unmetered;
     this.#meter = createMeter({ maximum: offer.amount, decimals: offer.asset.decimals });
+    this.#deps = deps;
+  }
+
+  /** What was counted, before rounding. */
+  get sum(): MeterSum {
+    return this.#meter.sum;
+  }
+
+  /** Whether anything was counted, perhaps zero. */
+  get isCounted(): boolean {
+    return this.#meter.amount !== undefined;
   }
 
   get value(): bigint {
@@ -242,6 +368,10 @@ class MeteredAmount implements ChargedAmount {
 
   get remaining(): bigint {
     return this.#isOpen ? this.#meter.remaining : 0n;
+  }
+
+  get isAwaited(): boolean {
+    return this.#isOpen && (this.#meter.amount === undefined || this.#refused !== undefined);
   }
 
   get #refusal(): RefusedAmount | undefined {
@@ -259,14 +389,22 @@ class MeteredAmount implements ChargedAmount {
     this.#refused = undefined;
   }
 
-  charge(text: string): void {
+  charge(amount: string | MeteredUnits): void {
     if (!this.#isOpen) throw tooLate();
-    const counted = this.#meter.add(text);
+    const counted = this.#meter.add(amount);
     if (counted.ok) return;
-    const error = new AmountError(text, counted.expected);
-    if (counted.isTooMuch === true) this.#tooMuch = { refused: error.message };
-    else this.#refused = { refused: error.message };
+    const error = new AmountError(amount, counted.expected);
+    if (counted.isTooMuch === true) {
+      this.#tooMuch = { refused: error.message };
+      this.#deps?.onExceeded();
+    } else this.#refused = { refused: error.message };
     throw error;
+  }
+
+  async reserve(amount: string | MeteredUnits): Promise<boolean> {
+    const reserved = this.#meter.reserve(amount);
+    if (!isCovered(reserved, amount) || !reserved.ok || !this.#isOpen) return false;
+    return this.#deps === undefined || this.#deps.canPay(reserved.amount);
   }
 
   close(): ClosedAmount {
@@ -331,6 +469,11 @@ export class HandlerRun {
   /** The handler responded: from here on it cannot run out of time. */
   end(): void {
     this.#stopTimer?.();
+  }
+
+  /** A metered response ends here. Its payment may still run out of time before that is settled. */
+  tell(reason: PaymentAbortReason): void {
+    this.#abort(reason);
   }
 
   #startTimer(): void {

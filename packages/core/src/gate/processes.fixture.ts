@@ -88,7 +88,7 @@ function createConnection(base: PaymentStore, timer: StartTimer) {
     await pass();
     return answer;
   };
-  const { renew, watch, keep, ready, runs } = base;
+  const { renew, watch, keep, ready, runs, exposure } = base;
   const store: PaymentStore = {
     claim: (request) => ask(() => base.claim(request)),
     find: (identity) => ask(() => base.find(identity)),
@@ -106,6 +106,12 @@ function createConnection(base: PaymentStore, timer: StartTimer) {
       runs: {
         put: (run, nowMs) => ask(() => runs.put(run, nowMs)),
         remove: (run) => ask(() => runs.remove(run)),
+      },
+    }),
+    ...(exposure && {
+      exposure: {
+        put: (entry, nowMs) => ask(() => exposure.put(entry, nowMs)),
+        remove: (entry) => ask(() => exposure.remove(entry)),
       },
     }),
   };

@@ -4,10 +4,11 @@
  *   for another request or other terms   refused
  *   claimed                              waits for the first request, and shares its response; else 409. If the owner is
  *                                        dead, the record is released and claimed anew
+ *   metering                             409 while it streams. If the owner is dead, what it delivered is settled
  *   settling                             the same; but an abandoned settlement is settled again
  *   settled                              gets the kept response, if there is one; else refused
  *   owed                                 the handler runs, unless it was abandoned too often
- *   unsent, unknown                      settled again, then as settled
+ *   unsent, due, unknown                 settled again, then as settled
  *   rejected                             refused, with the receipt
  *
  * A duplicate may come from the payer, from a retrying proxy, or from someone who rebuilt the payment from the chain. A
@@ -22,7 +23,8 @@ import type { StartTimer } from "../options.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { isLeaseOver, type Leases, leaseLeft } from "../settlement/leases.js";
 import { factsOf } from "../settlement/outcome.js";
-import type { Settler } from "../settlement/settle.js";
+import { isUncharged } from "../settlement/recovery.js";
+import { isMetered, METERED, type Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { UNPROVEN } from "./delivery.js";
@@ -98,6 +100,10 @@ export class Replay {
       case "claimed":
         if (!this.#isOwnerDead(record)) return this.#wait(duplicate, record, untilMs);
         return this.#free(duplicate, record, untilMs);
+      case "metering":
+        if (!this.#isOwnerDead(record)) return this.#inProgress(duplicate);
+        if (isUncharged(record)) return this.#free(duplicate, record, untilMs);
+        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
       case "settling": {
         const isAbandoned = leaseLeft(record, this.#deps.now()) === 0;
         if (!isAbandoned || this.#deps.inFlight.find(record.identity) !== undefined) {
@@ -112,6 +118,7 @@ export class Replay {
         return { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, record.receipt, refused) };
       }
       case "unsent":
+      case "due":
       case "unknown":
         return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
       case "owed":
@@ -192,10 +199,11 @@ export class Replay {
   async #settle(
     duplicate: Duplicate,
     record: PaymentRecord,
-    from: "settling" | "unsent" | "unknown",
+    from: "metering" | "settling" | "unsent" | "due" | "unknown",
   ): Promise<Decision> {
     const { settler, inFlight } = this.#deps;
-    const paid = runOf(duplicate);
+    const wasStreamed = isMetered(record) && record.answer === undefined;
+    const paid = wasStreamed ? asMetered(duplicate) : runOf(duplicate);
     const { owner, facilitator, answer: response, request = paid.facilitatorRequest } = record;
     // As it was at first: the handler may have set an amount, and the identifier and expiry are the first request's.
     const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
@@ -203,19 +211,23 @@ export class Replay {
     const waiting = { client: paid.client, keepsResponse: () => true };
     let decision: Decision | undefined;
     try {
-      const runsHandler = response === undefined;
+      const runsHandler = response === undefined && !wasStreamed;
       const start = { from, owner, facilitator, response, runsHandler, waiting };
       const settled = await settler.settle(payment, start);
       if (settled.kind !== "settled") {
-        this.tell(paid, settled.kind === "rejected" ? "refused" : "pending");
+        const isRefused = settled.kind === "rejected" || settled.kind === "due";
+        this.tell(paid, isRefused ? "refused" : "pending");
         const proof = this.#proofFor(duplicate);
         const response = notSettled(paid.route, paid.occasion, settled, proof);
-        const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+        const receipt = isRefused ? settled.receipt : undefined;
         decision = { kind: "respond", response: await this.#deps.bodies.settlementFailed(paid, receipt, response) };
+      } else if (wasStreamed) {
+        this.tell(paid, "refused");
+        decision = { kind: "respond", response: responseNotKept(duplicate.isPayers ? settled.receipt : undefined) };
       } else if (response === undefined) {
-        decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false });
+        decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false, added: settled.added });
       } else {
-        decision = this.#replay(duplicate, response, settled.receipt);
+        decision = this.#replay(duplicate, response, settled.receipt, settled.added);
       }
       return decision;
     } finally {
@@ -272,8 +284,9 @@ export class Replay {
     return { kind: "respond", response: responseNotKept(receipt) };
   }
 
-  #replay(duplicate: Duplicate, answer: StoredAnswer, receipt: SettlementResponse): Decision {
-    return this.#copy(duplicate, replayed(answer, paidHeaders(receipt), { isPaid: true }), "stored");
+  /** @param added - Headers of the hook `onPaid`. Default: it was not called now. */
+  #replay(duplicate: Duplicate, answer: StoredAnswer, receipt: SettlementResponse, added?: Headers): Decision {
+    return this.#copy(duplicate, replayed(answer, paidHeaders(receipt, undefined, added), { isPaid: true }), "stored");
   }
 
   /** Gives a response once more, unless it was given too often. */
@@ -289,14 +302,14 @@ export class Replay {
   async #admit(
     duplicate: Duplicate,
     receipt: SettlementResponse,
-    { isOwed }: { readonly isOwed: boolean },
+    facts: { readonly isOwed: boolean; readonly added?: Headers | undefined },
   ): Promise<Decision> {
     const { admissions, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
     if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim))) return this.#inProgress(duplicate);
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
-    return { kind: "run", admission: admissions.admitSettled(paid, receipt, { isOwed, isPayers }) };
+    return { kind: "run", admission: admissions.admitSettled(paid, receipt, { ...facts, isPayers }) };
   }
 
   #inProgress(duplicate: Duplicate): Decision {
@@ -313,6 +326,12 @@ export class Replay {
 /** The request as the owner of a record. */
 function runOf({ paid, isPayers }: Duplicate): PaidRequest {
   return isPayers ? paid : { ...paid, claim: { ...paid.claim, owner: UNPROVEN + paid.claim.owner } };
+}
+
+/** The request as one that settles what a metered response has delivered. */
+function asMetered({ paid }: Duplicate): PaidRequest {
+  const { claim } = paid;
+  return isMetered(claim) ? paid : { ...paid, claim: { ...claim, owner: METERED + claim.owner } };
 }
 
 /** The claim with the identifier and expiry of the first request: what comes later proves nothing. */

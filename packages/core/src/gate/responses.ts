@@ -19,6 +19,7 @@ import {
   EXTENSION_RESPONSES,
   encodeExtensionResponses,
   encodePaymentResponse,
+  PAYMENT_ERROR,
   PAYMENT_REQUIRED,
   PAYMENT_RESPONSE,
 } from "../protocol/headers.js";
@@ -45,6 +46,9 @@ export type AwaitedResponse = GateResponse | Promise<GateResponse>;
 
 /** How soon a client may try again when the facilitator does not say. */
 export const RETRY_AFTER_SECONDS = 5;
+
+/** By then a load balancer sends the request to another process. */
+const SHUTDOWN_RETRY_SECONDS = 1;
 
 /** A facilitator may have to restart before it supports something else. */
 const UNAVAILABLE_RETRY_SECONDS = 30;
@@ -275,6 +279,16 @@ export function tooManyPayments(retryAfterSeconds: number): GateResponse {
   );
 }
 
+/** 429: this payer's metered responses are not paid for, up to the seller's limit. */
+export function tooMuchExposure(): GateResponse {
+  return problem(
+    429,
+    "too_many_payments",
+    "Responses of this payer are not settled yet, up to the limit. You were not charged; repeat this request with the same payment.",
+    { retryAfterSeconds: 1 },
+  );
+}
+
 /** 429: the client disconnected too often, and the payment cannot settle before the handler runs. */
 export function abandonedTooOften(): GateResponse {
   return problem(
@@ -348,6 +362,16 @@ export function undecided(failed: "request" | "price", hasPayment: boolean): Gat
   });
 }
 
+/** 503: this process ends. Another one, or the next, takes the payment. Says nothing about money: an earlier request may have settled. */
+export function shuttingDown(): GateResponse {
+  return problem(
+    503,
+    "unexpected_verify_error",
+    "The server is shutting down. Repeat this request with the same payment; do not sign a new payment.",
+    { retryAfterSeconds: SHUTDOWN_RETRY_SECONDS },
+  );
+}
+
 /** 503: the money may have moved. */
 function settlementPending(retryAfterSeconds: number, proof: Headers): GateResponse {
   return problem(
@@ -383,12 +407,36 @@ export function notSettled(
     case "overtaken":
       return inProgress(proof);
     case "rejected":
+    case "due":
       return refusal(route, occasion, settled.receipt.errorReason ?? "unexpected_settle_error", settled.receipt);
     case "unsent":
       return unreachable("unexpected_settle_error", settled.retryAfterSeconds);
     default:
       return settlementPending((settled satisfies Extract<Outcome, { kind: "unknown" }>).retryAfterSeconds, proof);
   }
+}
+
+// The receipt of a metered response, by its URL
+
+/** 200: what was settled, or 402 if that failed. */
+export function receiptOf(receipt: SettlementResponse): GateResponse {
+  return json(receipt.success ? 200 : 402, JSON.stringify(receipt), receiptHeaders(receipt));
+}
+
+/** 202: the response streams, or its settlement is under way. */
+export function receiptPending(): GateResponse {
+  const message = "It is not yet known what was settled. Ask again.";
+  return json(202, JSON.stringify({ error: "settlement_pending", message }), [["Retry-After", "1"]]);
+}
+
+/** 404: there is no such receipt, or it was forgotten. */
+export function receiptUnknown(): GateResponse {
+  return json(404, JSON.stringify({ error: "not_found", message: "There is no such receipt, or no longer." }), []);
+}
+
+/** The trailers of a metered response. @param error - Why it ended early. Default: it did not. */
+export function streamTrailers(receipt: SettlementResponse | undefined, error?: Reason | undefined): Headers {
+  return [...receiptHeaders(receipt), ...(error === undefined ? [] : [[PAYMENT_ERROR, error] as const])];
 }
 
 // The handler's response, and its headers
@@ -416,9 +464,16 @@ export function replayed(
 /**
  * The headers of a paid response: the receipt, and what a facilitator said about listing the route. A header for all paid
  * responses is added here.
+ *
+ * @param added - Of the hook `onPaid`.
  */
-export function paidHeaders(receipt: SettlementResponse, listing?: ExtensionResponses | undefined): Headers {
+export function paidHeaders(
+  receipt: SettlementResponse,
+  listing?: ExtensionResponses | undefined,
+  added: Headers = [],
+): Headers {
   return [
+    ...added,
     ...receiptHeaders(receipt),
     ...(listing === undefined ? [] : [[EXTENSION_RESPONSES, encodeExtensionResponses(listing)] as const]),
   ];
@@ -431,7 +486,12 @@ function receiptHeaders(receipt: SettlementResponse | undefined): Headers {
 
 /** The receipt of a response that is not charged. */
 export function notChargedHeaders(payer: string, network: string): Headers {
-  return receiptHeaders({ success: false, errorReason: "not_charged", payer, transaction: "", network });
+  return receiptHeaders(notChargedReceipt(payer, network));
+}
+
+/** The receipt itself. */
+export function notChargedReceipt(payer: string, network: string): SettlementResponse {
+  return { success: false, errorReason: "not_charged", payer, transaction: "", network };
 }
 
 /** The receipt of a payment that a hook refused to settle. */

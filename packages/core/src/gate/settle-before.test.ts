@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError, FacilitatorError } from "../errors.js";
+import { AmountError, FacilitatorError } from "../errors.js";
 import type { PaymentOption, RouteConfig } from "../options.js";
 import type { Decision } from "./admission.js";
 import {
@@ -78,13 +78,45 @@ describe("a route with an option that settles before and one that settles after"
     },
   );
 
-  test("an option that takes less than was authorized may settle after on a route that settles before", () => {
-    const upto = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
+  test.each<[written: string, option: Partial<PaymentOption>, stage: string, flow: string | undefined]>([
+    ["nothing", {}, "prepaid", "upfront"],
+    ['settle: "after"', { settle: "after" }, "held", undefined],
+    ['paymentFlow: "authorization"', { extra: { paymentFlow: "authorization" } }, "held", "authorization"],
+    ['paymentFlow: "upfront"', { extra: { paymentFlow: "upfront" } }, "prepaid", "upfront"],
+  ])(
+    "an option with %s, on a route that settles before, says when it settles",
+    async (_written, change, stage, flow) => {
+      const option = { network: NETWORK, price: "$0.01", payTo: PAY_TO, ...change } as const;
+      const { ask, pay } = open({ accepts: option, settle: "before" });
+      const { accepts } = responseOf(await ask()).json as { accepts: { extra: Record<string, unknown> }[] };
+      expect(accepts[0]?.extra["paymentFlow"]).toBe(flow);
+      expect(stageOf(await pay())).toBe(stage);
+    },
+  );
+
+  test('paymentFlow: "upfront" settles before on a route that says nothing', async () => {
+    const { pay } = open({
+      accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO, extra: { paymentFlow: "upfront" } },
+    });
+    expect(stageOf(await pay())).toBe("prepaid");
+  });
+
+  test("a scheme that takes less than was authorized settles the maximum, and its handler is told so", async () => {
     const scheme = createTestScheme({ allowsLess: true });
-    const start = (accepts: PaymentOption) =>
-      createShop({ scheme, routes: { "GET /weather": { accepts, settle: "before" } } });
-    expect(() => start(upto)).toThrow(ConfigError);
-    expect(() => start({ ...upto, settle: "after" })).not.toThrow();
+    const routes = {
+      "GET /weather": { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO }, settle: "before" },
+    } as const;
+    const { pay, facilitator } = createShop({ scheme, routes });
+    const decision = await pay();
+    if (!isPrepaid(decision)) throw new TypeError("not settled");
+    const { payment } = decision.admission;
+    expect([payment.isSettled, payment.amount, payment.remaining]).toEqual([true, "10000", "10000"]);
+    payment.charge("4000");
+    expect(payment.remaining).toBe("6000");
+    expect(() => payment.charge("6001")).toThrow(AmountError);
+    expect(await payment.reserve("6000")).toBe(true);
+    expect(payment.amount).toBe("10000");
+    expect(facilitator.calls.at(-1)?.request.paymentRequirements.amount).toBe("10000");
   });
 
   test("the client's paymentFlow decides between options that differ in nothing else", async () => {

@@ -17,6 +17,11 @@ export type SettlementAmount =
   | { readonly ok: true; readonly amount: bigint }
   | { readonly ok: false; readonly expected: string; readonly isTooMuch?: boolean };
 
+/** Whether an amount was counted. The sum is rounded when it is asked for: a handler may charge for thousands of tokens. */
+export type CountedAmount =
+  | Pick<Extract<SettlementAmount, { ok: true }>, "ok">
+  | Extract<SettlementAmount, { ok: false }>;
+
 const ATOMIC = /^(?:0|[1-9]\d{0,77})$/;
 const PERCENT = /^(?<whole>0|[1-9]\d{0,2})(?:\.(?<fraction>\d{1,2}))?%$/;
 const DOLLARS = /^\$(?<whole>0|[1-9]\d{0,77})(?:\.(?<fraction>\d{1,78}))?$/;
@@ -89,27 +94,70 @@ function readDollars(text: string, decimals: number | undefined): ExactAmount | 
   return { ok: true, parts, form: "dollars" };
 }
 
+/** So many units of something, at a price for each: `{ tokens: 31, price: "$0.000002" }`. */
+export interface MeteredUnits {
+  /** How many: a whole number from 0. */
+  readonly tokens: number | bigint;
+  /** Of one of them, in the forms of {@link parseSettlementAmount}. */
+  readonly price: string;
+}
+
+/** A sum at some time, before rounding. Sums of one meter can be compared. */
+export type MeterSum = bigint;
+
 /** Counts the amount of one payment. */
 export interface Meter {
   /** Atomic units, rounded half up; `undefined` before the first call. */
   readonly amount: bigint | undefined;
+  /** The sum now; zero before the first call. */
+  readonly sum: MeterSum;
   /** Whole atomic units that can still be added. */
   readonly remaining: bigint;
   /** Sets the sum. A refused amount changes nothing. */
   say(amount: unknown): SettlementAmount;
-  /** Adds to the sum, without rounding. A refused amount changes nothing. */
-  add(amount: unknown): SettlementAmount;
+  /** Adds an amount or {@link MeteredUnits} to the sum, without rounding. A refused amount changes nothing. */
+  add(amount: unknown): CountedAmount;
+  /** Sets an amount or {@link MeteredUnits} aside, if it is not more than what is left and not set aside. What is added uses it up. */
+  reserve(amount: unknown): SettlementAmount;
 }
+
+/** Atomic units as a sum. */
+export function sumOf(amount: bigint): MeterSum {
+  return amount * PARTS_PER_UNIT;
+}
+
+/** A sum as atomic units, rounded half up. */
+export function roundSum(sum: MeterSum): bigint {
+  return roundHalfUp(sum);
+}
+
+const COUNTED: CountedAmount = Object.freeze({ ok: true });
 
 /** Creates a meter without an amount. */
 export function createMeter(authorized: Authorized): Meter {
   const most = authorized.maximum * PARTS_PER_UNIT;
   let parts: bigint | undefined;
+  let reserved = 0n;
+  // A handler charges the same text again and again.
+  let last: { readonly text: string; readonly read: ExactAmount } | undefined;
   const left = () => most - (parts ?? 0n);
   const remaining = () => left() / PARTS_PER_UNIT;
+  const readText = (text: unknown): ExactAmount => {
+    if (typeof text !== "string") return readExactly(text, authorized);
+    if (last?.text !== text) last = { text, read: readExactly(text, authorized) };
+    return last.read;
+  };
+  const read = (amount: unknown) => (isUnits(amount) ? readUnits(amount, readText) : readText(amount));
+  const tooMuch = (): Extract<SettlementAmount, { ok: false }> => {
+    const expected = `at most what is left of what was authorized, ${remaining()} atomic units`;
+    return { ok: false, expected, isTooMuch: true };
+  };
   return {
     get amount() {
       return parts === undefined ? undefined : roundHalfUp(parts);
+    },
+    get sum() {
+      return parts ?? 0n;
     },
     get remaining() {
       return remaining();
@@ -120,14 +168,35 @@ export function createMeter(authorized: Authorized): Meter {
       return parsed;
     },
     add(amount) {
-      const read = readExactly(amount, authorized);
-      if (!read.ok) return read;
-      if (read.parts > left()) {
-        const expected = `at most what is left of what was authorized, ${remaining()} atomic units`;
-        return { ok: false, expected, isTooMuch: true };
-      }
-      parts = (parts ?? 0n) + read.parts;
-      return { ok: true, amount: roundHalfUp(parts) };
+      const added = read(amount);
+      if (!added.ok) return added;
+      if (added.parts > left()) return tooMuch();
+      parts = (parts ?? 0n) + added.parts;
+      if (reserved > 0n) reserved = reserved > added.parts ? reserved - added.parts : 0n;
+      return COUNTED;
+    },
+    reserve(amount) {
+      const wanted = read(amount);
+      if (!wanted.ok) return wanted;
+      if (wanted.parts > left() - reserved) return tooMuch();
+      reserved += wanted.parts;
+      return { ok: true, amount: roundHalfUp((parts ?? 0n) + reserved) };
     },
   };
+}
+
+function isUnits(amount: unknown): amount is Partial<Record<keyof MeteredUnits, unknown>> {
+  return typeof amount === "object" && amount !== null;
+}
+
+/** The price is multiplied exactly. */
+function readUnits(
+  { tokens, price }: Partial<Record<keyof MeteredUnits, unknown>>,
+  readText: (text: unknown) => ExactAmount,
+): ExactAmount {
+  const isCount = typeof tokens === "bigint" || Number.isSafeInteger(tokens);
+  const count = isCount ? BigInt(tokens as number | bigint) : -1n;
+  if (count < 0n) return { ok: false, expected: "a whole number of tokens from 0, with the price of one" };
+  const one = readText(price);
+  return one.ok ? { ...one, parts: one.parts * count } : one;
 }

@@ -68,7 +68,10 @@ export async function priceRequest(
 ): Promise<RequestPrice | Unpriced> {
   const request = new ReadRequest(occasion);
   const quoted = readQuotedOffer(options, { request, occasion }, quotes);
-  if (quoted?.state === "good") return { offers: [quoted.offer], lapsed: undefined };
+  if (quoted?.state === "good") {
+    await tellFunctions(options, new ReadRequest(occasion).observed());
+    return { offers: [quoted.offer], lapsed: undefined };
+  }
   const call = callOnce(request.observed());
   const called = await Promise.all(options.map((option) => priceOption(option, call, deps))).catch((error: unknown) => {
     if (request.problem === undefined) throw error;
@@ -93,6 +96,24 @@ export async function priceRequest(
   if (made.some((offer) => offer !== "free"))
     throw new PriceError("$0 for some", "zero for every payment option, or for none");
   return { offers: "free", lapsed: undefined };
+}
+
+/**
+ * On a function of the seller's: it is called with a payment, too, although the quote holds whatever it says. Sellers of other libraries
+ * note what they have computed there, and their handlers read it.
+ */
+export const IS_TOLD: unique symbol = Symbol.for("farebox.price.isTold");
+
+function isTold(term: unknown): boolean {
+  return typeof term === "function" && IS_TOLD in term;
+}
+
+async function tellFunctions(options: readonly CompiledOption[], request: PriceRequest): Promise<void> {
+  const call = callOnce(request);
+  const told = options.flatMap((option) =>
+    option.kind === "dynamic" ? [option.terms.price, option.terms.payTo].filter(isTold) : [],
+  );
+  await Promise.allSettled(told.map(async (term) => call(term)));
 }
 
 /** Payment options may share a function: it is called once per request. */

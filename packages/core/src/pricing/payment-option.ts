@@ -169,7 +169,7 @@ export function parsersFor(all: readonly PriceParser[], scheme: string, network:
 }
 
 /**
- * Reads a price in dollars by the seller's parsers. The first that knows it wins; if none does, the price stays as it is. Returns a
+ * Reads a price by the seller's parsers: those for dollars, and those for any token that a price names. The first that knows it wins; if none does, the price stays as it is. Returns a
  * promise only if a parser does.
  *
  * @throws PriceError when a parser returns another value. What it throws is passed on.
@@ -179,9 +179,11 @@ export function parseByParsers(
   parsers: readonly PriceParser[],
   network: Network,
 ): string | AssetPrice | Promise<string | AssetPrice> {
-  const amount = dollarsIn(price);
-  if (amount === undefined) return price;
+  const read = decimalIn(price);
+  if (read === undefined) return price;
+  const { amount, isDollars } = read;
   for (const [at, parser] of parsers.entries()) {
+    if (!isDollars && parser.namedTokens !== true) continue;
     const result: unknown = parser.parse(amount, network);
     if (isThenable(result)) {
       const rest = parsers.slice(at + 1);
@@ -193,14 +195,13 @@ export function parseByParsers(
   return price;
 }
 
-/** The decimal in `"$0.01"`, `"0.01 USD"` or `"0.01"`; `undefined`: it is not a price in dollars. */
-function dollarsIn(price: string | AssetPrice): string | undefined {
+/** The decimal in `"$0.01"`, `"0.01 USD"`, `"0.01"` or `"0.01 USDC"`; `undefined`: there is none. */
+function decimalIn(price: string | AssetPrice): { readonly amount: string; readonly isDollars: boolean } | undefined {
   if (typeof price !== "string") return undefined;
   const read = readPrice(/^\d+(?:\.\d+)?$/.test(price) ? `$${price}` : price);
   if (read === undefined || read === "from a float") return undefined;
   const { whole, fraction, ticker = "USD" } = read;
-  if (ticker.toUpperCase() !== "USD") return undefined;
-  return fraction === "" ? whole : `${whole}.${fraction}`;
+  return { amount: fraction === "" ? whole : `${whole}.${fraction}`, isDollars: ticker.toUpperCase() === "USD" };
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -65,7 +65,8 @@ export interface RouteTerms {
   /** `undefined`: the default decides. */
   readonly chargeable: Chargeable | undefined;
   readonly paymentIdentifier: IdentifierMode;
-  readonly unmetered: Unmetered;
+  /** `undefined`: the default decides. */
+  readonly unmetered: Unmetered | undefined;
   /** `undefined`: requests are not checked. */
   readonly validate: true | InputValidator | undefined;
   /** Whether the handler finds the payment's header as the client sent it. */

@@ -162,6 +162,12 @@ export function decodeExtensionResponses(value: string | null | undefined): Exte
  */
 export const PAYMENT_RETRY_TOKEN = "PAYMENT-RETRY-TOKEN";
 
+/** Name of the header with the URL of the receipt of a metered response. Not part of the protocol. */
+export const PAYMENT_RECEIPT_URL = "PAYMENT-RECEIPT-URL";
+
+/** Name of the trailer that says why a metered response ends early: `payment_limit`. Not part of the protocol. */
+export const PAYMENT_ERROR = "PAYMENT-ERROR";
+
 /** Name of the header that lets scripts in browsers read other headers. */
 export const EXPOSE_HEADERS = "Access-Control-Expose-Headers";
 

@@ -38,6 +38,8 @@ const ADDED = Object.keys({
   invalid_input: true,
   denied: true,
   permit2_allowance_required: true,
+  payment_limit: true,
+  payment_due: true,
   invalid_upto_evm_payload_settlement_exceeds_amount: true,
   settlement_pending: true,
 } satisfies Record<AddedReason, true>);

@@ -42,6 +42,8 @@ export type SpecifiedReason =
  * - `denied`: a hook of the seller refused the request.
  * - `permit2_allowance_required`: the payer has not allowed Permit2 to move the token, which takes one transaction.
  * - `invalid_upto_evm_payload_settlement_exceeds_amount`: the seller wants more than the payer has authorized.
+ * - `payment_limit`: a metered response ended early, because what the payer authorized is used up.
+ * - `payment_due`: the payer has not paid for an earlier metered response.
  * - `settlement_pending`: broadcast, but not yet known to be on chain. The reference implementation sends it too.
  */
 export type AddedReason =
@@ -60,6 +62,8 @@ export type AddedReason =
   | "invalid_input"
   | "denied"
   | "permit2_allowance_required"
+  | "payment_limit"
+  | "payment_due"
   | "invalid_upto_evm_payload_settlement_exceeds_amount"
   | "settlement_pending";
 

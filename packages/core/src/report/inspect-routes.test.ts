@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import type { FindingCode } from "../events/findings.js";
+import { SILENT } from "../events/logger.js";
 import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig, RoutesConfig } from "../options.js";
 import { opaque, type Registered, route, viewOf } from "../route/router-view.fixture.js";
@@ -11,7 +12,7 @@ const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: 
 
 function createEngine() {
   return createPaymentsEngine(
-    { facilitator: createFakeFacilitator(), logger: console },
+    { facilitator: createFakeFacilitator(), logger: SILENT },
     { schemes: [createTestScheme()] },
   );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
+import { SILENT } from "../events/logger.js";
 import { ASSET, createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RoutesConfig } from "../options.js";
 import { type Registered, route, viewOf } from "../route/router-view.fixture.js";
@@ -17,7 +18,7 @@ const OFFER: ReportedOffer = {
 };
 
 function createEngine(scheme = createTestScheme()) {
-  return createPaymentsEngine({ facilitator: createFakeFacilitator(), logger: console }, { schemes: [scheme] });
+  return createPaymentsEngine({ facilitator: createFakeFacilitator(), logger: SILENT }, { schemes: [scheme] });
 }
 
 type Row = readonly [method: string, path: string | undefined];
@@ -62,6 +63,7 @@ describe("the report of a key", () => {
       expect.stringMatching(/, settled before the response$/),
       expect.stringMatching(/, settled after the response$/),
     ]);
+    expect(describeLine({ ...routes[0]!, settle: "metered" })).toMatch(/, metered, and settled after the response$/);
   });
 
   test.each<[key: string, mounts: string[], rows: Row[], why: string]>([

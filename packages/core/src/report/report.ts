@@ -118,6 +118,7 @@ const PASSING: readonly FindingCode[] = [
   "FAREBOX_BODY_NOT_KEPT",
   "FAREBOX_REQUEST_UNNAMED",
   "FAREBOX_PAYMENT_HEADER_READ",
+  "FAREBOX_HANDLER_TOO_LONG",
   "FAREBOX_QUOTE_SECRET_DIFFERS",
 ];
 
@@ -287,7 +288,7 @@ function atMost({ allowsLess = false }: Scheme, price: string): string {
 
 /** One line of the start-up report: `GET /weather: 0.01 USDC on eip155:84532 to 0x…, settled after the response`. */
 export function describeLine({ method, path, key, settle, offers, isGrantOnly }: ReportedRoute): string {
-  const said = settle === undefined ? "" : `, settled ${settle} the response`;
+  const said = settle === undefined ? "" : describeSettle(settle);
   const options = offers.map((offer) => describeOption(offer, settle === undefined)).join(", or ");
   const written = key === undefined ? "a route" : pathOf(key);
   const unpaid = isGrantOnly ? "for granted requests only" : "free";
@@ -295,8 +296,12 @@ export function describeLine({ method, path, key, settle, offers, isGrantOnly }:
 }
 
 function describeOption({ price, network, payTo, settle }: ReportedOffer, isOwn: boolean): string {
-  const said = isOwn ? `, settled ${settle} the response` : "";
+  const said = isOwn ? describeSettle(settle) : "";
   return `${price} on ${network} to ${payTo ?? "a recipient by request"}${said}`;
+}
+
+function describeSettle(settle: SettleTime): string {
+  return settle === "metered" ? ", metered, and settled after the response" : `, settled ${settle} the response`;
 }
 
 function rejectedListings(routes: readonly ReportedRoute[]): readonly Finding[] {

@@ -12,8 +12,8 @@ import type { AcceptedRequirements, PaymentRequirements } from "../protocol/docu
 import { isJsonObject } from "../protocol/json.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
 
-/** When the money moves, relative to the handler. */
-export type SettleTime = "after" | "before";
+/** When the money moves, relative to the handler. `metered`: after it, while its response goes out before that. */
+export type SettleTime = "after" | "before" | "metered";
 
 /** One way to pay for a route. */
 export interface Offer {
@@ -109,7 +109,7 @@ function chooseByExtra(all: readonly Offer[], accepted: AcceptedRequirements): O
   const isSeen = ({ requirements: { extra } }: Offer) =>
     deciding.every((name) => JSON.stringify(extra[name]) === JSON.stringify(seen[name]));
   const isSilent = deciding.every((name) => !Object.hasOwn(seen, name));
-  const least = offers.find(({ settle }) => settle === "after") ?? offers[0];
+  const least = offers.find(({ settle }) => settle !== "before") ?? offers[0];
   return offers.find(isSeen) ?? (isSilent ? least : undefined);
 }
 

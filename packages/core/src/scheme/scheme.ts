@@ -67,10 +67,21 @@ export interface Scheme {
    */
   readConfirmations?(query: TransactionQuery): Promise<ConfirmationReading>;
   /**
+   * Asks the chain until when a payment can settle, for payments that do not contain that as a time. Asked before the handler runs, if
+   * the payment settles afterwards. Default: `settleBySeconds` of the reading counts. Must not throw or reject: an uncertain result is
+   * `unclear`.
+   */
+  readDeadline?(query: DeadlineQuery): Promise<DeadlineReading>;
+  /**
    * Asks the chain how much of the asset the account has that the payment takes from. Asked when a payer has several payments that have
    * not settled. Default: not asked. Must not throw or reject: an uncertain result is `unclear`.
    */
   readBalance?(query: PaymentQuery): Promise<BalanceReading>;
+  /**
+   * Asks the chain how much of the asset the payer has allowed to be moved, where a payment needs such an allowance. Asked before a metered
+   * response streams. Default: none is needed. Must not throw or reject: an uncertain result is `unclear`.
+   */
+  readAllowance?(query: PaymentQuery): Promise<BalanceReading>;
   /**
    * Asks the chain whether a payee lacks something that every payment needs, such as a token account. Default: no check. Must not throw
    * or reject: an uncertain result is `unclear`.
@@ -136,6 +147,12 @@ export type PaymentReading =
       readonly payer: string;
       /** The time, in Unix seconds, after which it can no longer settle. */
       readonly expiresAtSeconds: number;
+      /**
+       * The time, in Unix seconds, until which it can surely settle, as far as its payload tells. The handler must have responded some
+       * seconds earlier. For a payment that ends with a block and not at a time: it is forgotten late and has to settle early. Default:
+       * `expiresAtSeconds`.
+       */
+      readonly settleBySeconds?: number;
       /** The reason for refusing it if it has expired and is not a duplicate. */
       readonly expiredReason: Reason;
     }
@@ -200,6 +217,25 @@ export type ConfirmationReading =
   | { readonly kind: "absent" }
   /** It is in a block, and failed. */
   | { readonly kind: "failed" }
+  /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
+  | { readonly kind: "unclear"; readonly problem: string };
+
+/** A verified payment whose handler is about to run, and a node to ask until when it can settle. */
+export interface DeadlineQuery extends PaymentQuery {
+  /** Unix seconds. */
+  readonly nowSeconds: number;
+  /** The payment was made before this, in Unix seconds. A node with a later block knows all that it refers to. */
+  readonly madeBeforeSeconds: number;
+}
+
+/** Until when a payment can settle. */
+export type DeadlineReading =
+  /** It can surely settle until then, in Unix seconds. */
+  | { readonly kind: "known"; readonly settleBySeconds: number }
+  /** It can no longer settle. */
+  | { readonly kind: "dead" }
+  /** The node has yet to see the block that the payment refers to, if there is one: it is asked again at once. */
+  | { readonly kind: "behind"; readonly problem: string }
   /** The node failed, or its response is not conclusive. `problem` is for the log: short, without the node's text or URL. */
   | { readonly kind: "unclear"; readonly problem: string };
 

@@ -29,6 +29,8 @@ export interface PendingPayment {
   readonly countedAs?: string | undefined;
   readonly scheme: Scheme;
   readonly routeKey: string;
+  /** Decimals of the asset. Default: as the scheme knows them. */
+  readonly decimals?: number | undefined;
   /** Under which name its route is listed in a catalog. Default: the route's key. */
   readonly listedAs?: string | undefined;
   /** The body of the facilitator's `verify` and `settle`. */
@@ -39,7 +41,7 @@ export interface PendingPayment {
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
   /** The hooks of its route. Default: the seller's, as its route is not known. */
-  readonly hooks?: Pick<Hooks, "tell" | "hearsOfSettled" | "settled"> | undefined;
+  readonly hooks?: Pick<Hooks, "tell" | "hearsOfPaid" | "paid"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */
@@ -78,8 +80,8 @@ export function contextOf(pending: PendingPayment): PaymentContext {
 /** The payment without its request, which must not stay in memory. */
 export function withoutRequest(pending: PendingPayment): PendingPayment {
   // By name: the payment of a request has more, and some of that leads to the request.
-  const { claim, payer, countedAs, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks } = pending;
-  return { claim, payer, countedAs, scheme, routeKey, listedAs, facilitatorRequest, asked, hooks };
+  const { claim, payer, countedAs, scheme, routeKey, decimals, listedAs, facilitatorRequest, asked, hooks } = pending;
+  return { claim, payer, countedAs, scheme, routeKey, decimals, listedAs, facilitatorRequest, asked, hooks };
 }
 
 /** How a settlement ended, as far as it is certain. */

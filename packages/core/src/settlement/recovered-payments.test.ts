@@ -46,6 +46,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
     ...{ store, schemes: [scheme], logger, now, timer: () => () => {} },
     events: createPaymentEvents(logger, now),
     inFlight: { find: () => undefined, end: () => {} },
+    exposure: { owes: () => {} },
     leases: new Leases({ store: { find: () => undefined }, settleMs: 60_000, logger, now, timer: () => () => {} }),
     settler: {
       async settle(payment) {

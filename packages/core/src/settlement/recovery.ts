@@ -1,5 +1,5 @@
 /**
- * Settlements that no request waits for: those with an unknown outcome, and those that a dead process left behind.
+ * Settlements that no request waits for: those with an unknown outcome, those that are due, and those that a dead process left behind.
  *
  * Each is tried again, less and less often, until its outcome is known. That is safe, because a chain takes each payment
  * once. A payment that was never sent is left alone: its payer was told that nothing was charged.
@@ -17,7 +17,7 @@ import type { Scheme } from "../scheme/scheme.js";
 import { type ClaimRequest, type PaymentRecord, type PaymentStore, UNFINISHED } from "../store/payment-store.js";
 import { type Leases, leaseLeft } from "./leases.js";
 import { factsOf, type PendingPayment } from "./outcome.js";
-import type { Settled, Settler } from "./settle.js";
+import { isMetered, METERED, type Settled, type Settler } from "./settle.js";
 
 /** How many settlements were found unfinished, by how they ended. */
 export interface Recovery {
@@ -41,6 +41,8 @@ export interface RecoveryDeps {
   readonly schemes: readonly Scheme[];
   /** What a route of this process says about its payments; `undefined`: it is not known for certain. Default: none is known. */
   readonly routeOf?: (key: string) => Pick<PendingPayment, "asked" | "hooks"> | undefined;
+  /** Counts metered responses that are not paid for. */
+  readonly exposure: { owes(payment: PendingPayment, about: { readonly isDue: true; readonly isLost: true }): void };
   readonly events: PaymentEvents;
   readonly logger: Logger;
   readonly now: () => number;
@@ -126,6 +128,17 @@ export class SettlementRecovery {
     return this.#recovering;
   }
 
+  /** Settles a payment that is due, now. Never rejects. */
+  async collect(identity: string): Promise<void> {
+    try {
+      const record = await this.#deps.store.find(identity);
+      const payment = record?.state === "due" ? this.#readRecord(record) : undefined;
+      if (payment !== undefined) await this.#settle(payment);
+    } catch {
+      this.#deps.logger.error("settlement_not_started", { identity, error: "the store failed" });
+    }
+  }
+
   /** Tries nothing any more. Attempts under way end by themselves. */
   close(): void {
     this.#isClosed = true;
@@ -195,6 +208,7 @@ export class SettlementRecovery {
       }
       const tried = await this.#settle(payment);
       if (tried.kind === "settled" || tried.kind === "rejected") counts[tried.kind]++;
+      else if (tried.kind === "due") counts.rejected++;
       else if (tried.kind !== "over") counts.unknown++;
       const retryAfterSeconds = this.#retryAfter({ payment, untilMs: this.#untilMs(payment) }, tried);
       if (retryAfterSeconds === undefined) this.#forget(record.identity);
@@ -264,12 +278,19 @@ export class SettlementRecovery {
     // A lease is over too early when the machine slept, or the clock jumped.
     if (inFlight.find(record.identity) !== undefined) return LEFT;
     // A lease of this process, where nothing is in flight: the store failed to record that the outcome is unknown.
-    const leftMs = record.state === "settling" && !leases.holds(record) ? leaseLeft(record, now()) : 0;
+    const isAtWork = record.state === "settling" || record.state === "metering";
+    const leftMs = isAtWork && !leases.holds(record) ? leaseLeft(record, now()) : 0;
     if (leftMs > 0) return { kind: "left", retryAfterSeconds: Math.ceil(leftMs / 1000) };
 
-    const { owner, facilitator, answer: response } = record;
-    const from = record.state === "settling" ? "settling" : "unknown";
-    const taken = { ...payment, claim: { ...payment.claim, owner: randomUUID() } };
+    const { identity, owner, facilitator, answer: response, state } = record;
+    if (state === "metering" && isUncharged(record)) {
+      await store.release(identity, owner);
+      return { kind: "over" };
+    }
+    if (state === "due" && now() > record.expiresAtMs) return this.#writeOff(payment, record);
+    const from = state === "metering" || state === "due" || state === "settling" ? state : "unknown";
+    const newOwner = isMetered(record) ? METERED + randomUUID() : randomUUID();
+    const taken = { ...payment, claim: { ...payment.claim, owner: newOwner } };
     try {
       const start = { from, owner, facilitator, response, runsHandler: false, waiting: undefined } as const;
       const settled = await settler.settle(taken, start);
@@ -279,9 +300,21 @@ export class SettlementRecovery {
     }
   }
 
+  /** A payment that is due can no longer settle. Its payer stays known as one that has not paid. Rejects if the store fails. */
+  async #writeOff(payment: PendingPayment, { identity, owner }: PaymentRecord): Promise<Tried> {
+    const { store, exposure, logger } = this.#deps;
+    if (!(await store.transition({ identity, from: "due", to: "rejected", owner, request: null }))) return LEFT;
+    const { network, amount } = payment.facilitatorRequest.paymentRequirements;
+    logger.error("metered_response_unpaid", { identity, network, amount, payer: payment.payer });
+    exposure.owes(payment, { isDue: true, isLost: true });
+    return { kind: "over" };
+  }
+
   /** When to try again; `undefined`: never. */
   #retryAfter({ payment, untilMs }: Omit<Unresolved, "tries">, tried: Tried): number | undefined {
-    if (tried.kind !== "left" && tried.kind !== "unknown") return undefined;
+    if (tried.kind !== "left" && tried.kind !== "unknown" && tried.kind !== "due") return undefined;
+    // What is due is written off when its time is over.
+    if (tried.kind === "due") return tried.retryAfterSeconds;
     const { now, events, logger } = this.#deps;
     const { identity } = payment.claim;
     if (now() < untilMs) return tried.retryAfterSeconds;
@@ -315,6 +348,11 @@ export class SettlementRecovery {
     logger.error("settlement_not_recovered", { identity, error: "its record does not say how to settle it" });
     return undefined;
   }
+}
+
+/** Whether nothing was counted that a metered response had delivered. */
+export function isUncharged({ request }: Pick<PaymentRecord, "request">): boolean {
+  return request === undefined || request.paymentRequirements.amount === "0";
 }
 
 /** A binding is JSON text. Its first element is the key of the route. */

@@ -38,6 +38,7 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     ...{ store, schemes: [], logger: SILENT, now, timer, random },
     events: createPaymentEvents(SILENT, now),
     inFlight: { find: () => undefined, end: () => {} },
+    exposure: { owes: () => {} },
     leases: new Leases({ store: { find: () => undefined }, settleMs: 60_000, logger: SILENT, now, timer }),
     settler: {
       async settle({ claim }) {

@@ -27,10 +27,13 @@ import {
 /** A response, perhaps with a body too large to be held. */
 type RespondedParts = Omit<StoredAnswer, "body"> & { readonly body: StoredAnswer["body"] | undefined };
 
+/** Headers for a response that was paid for. */
+type PaidHeaders = Awaited<ReturnType<Hooks["paid"]>>;
+
 /** Where a settlement starts. */
 export interface SettlementStart {
   /** The state of the record. */
-  readonly from: Extract<PaymentState, "claimed" | "settling" | "unsent" | "unknown">;
+  readonly from: Extract<PaymentState, "claimed" | "metering" | "settling" | "unsent" | "due" | "unknown">;
   /** The owner of the record. It differs from the claim's owner when another run takes over. */
   readonly owner: string;
   /** The facilitator in the record: it was told to settle before. */
@@ -55,14 +58,17 @@ export interface SettlementStart {
 }
 
 /**
- * How it ended. `lost`: another run owned the record, and nothing was done. `overtaken`: another run took the record over
- * meanwhile, and that run says how it ended.
+ * How it ended. `due`: a metered response was delivered, and its settlement was refused or not sent. `lost`: another run owned the
+ * record, and nothing was done. `overtaken`: another run took the record over meanwhile, and that run says how it ended.
  */
 export type Settled =
   | (Outcome & {
       /** What the facilitator said about the extensions that the route declares. */
       readonly extensionResponses?: ExtensionResponses | undefined;
+      /** The headers that the hook `onPaid` adds to the response that waits. */
+      readonly added?: PaidHeaders | undefined;
     })
+  | { readonly kind: "due"; readonly receipt: SettlementResponse; readonly retryAfterSeconds: number }
   | { readonly kind: "lost" }
   | { readonly kind: "overtaken" };
 
@@ -81,12 +87,33 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer" | "countedAs">): void };
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
-  readonly hooks: Pick<Hooks, "tell" | "hearsOfSettled" | "settled">;
+  readonly hooks: Pick<Hooks, "tell" | "hearsOfPaid" | "paid">;
   readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
   readonly now: () => number;
-  /** Takes over a payment whose outcome is unknown. */
+  /** Counts metered responses that are not paid for. */
+  readonly exposure: {
+    releaseSoon(payment: PendingPayment): void;
+    owes(payment: PendingPayment, about: { readonly isDue: boolean }): void;
+  };
+  /** Takes over a payment whose outcome is unknown, or that is due. */
   readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
 }
+
+/** Begins the owner of a run whose response is metered. Its record then says so to the processes that take it over. */
+export const METERED = "metered-";
+
+/** Whether a payment bought a metered response. */
+export function isMetered({ owner }: Pick<ClaimRequest, "owner">): boolean {
+  return owner.startsWith(METERED);
+}
+
+/** Whether the response of a payment is out, and can be had no more. One in a single piece is held until it has settled. */
+function isStreamed({ claim }: PendingPayment, { from, response }: SettlementStart): boolean {
+  return isMetered(claim) && from !== "claimed" && response === undefined;
+}
+
+/** After this time, a payment that is due may settle. */
+const DUE_RETRY_SECONDS = 5;
 
 /** After this time, the same payment sent again may find out more. */
 const UNRECORDED_RETRY_SECONDS = 5;
@@ -148,14 +175,41 @@ export class Settler {
       void leases.drop(claim);
       return { kind: "unknown", retryAfterSeconds: UNRECORDED_RETRY_SECONDS };
     }
+    const wasStreamed = isStreamed(payment, start);
+    this.#count(payment, outcome, wasStreamed);
+    this.#log(payment, outcome, start);
     this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
     // A payment whose outcome the store did not record is settled again, and the hook called then.
     const { hooks = this.#deps.hooks } = payment;
-    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfSettled) {
-      const told = hooks.settled(() => settledContextOf(payment, outcome.receipt, start));
-      if (start.waiting !== undefined) await told;
+    let added: PaidHeaders | undefined;
+    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfPaid) {
+      const takesHeaders = start.waiting !== undefined && !wasStreamed;
+      const told = hooks.paid(() => settledContextOf(payment, outcome.receipt, start), { takesHeaders });
+      if (start.waiting !== undefined) added = await told;
     }
-    return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
+    if (wasStreamed && (outcome.kind === "rejected" || outcome.kind === "unsent")) return this.#due(payment, outcome);
+    return extensionResponses === undefined && added === undefined
+      ? outcome
+      : { ...outcome, extensionResponses, added };
+  }
+
+  /** What a metered response may still cost the seller. */
+  #count(payment: PendingPayment, { kind }: Outcome, wasStreamed: boolean): void {
+    const { exposure } = this.#deps;
+    if (!isMetered(payment.claim)) return;
+    if (kind === "settled" || !wasStreamed) exposure.releaseSoon(payment);
+    else exposure.owes(payment, { isDue: kind !== "unknown" });
+  }
+
+  /** A metered response is delivered. It is settled again, until its payment expires. */
+  #due(
+    payment: PendingPayment,
+    outcome: Extract<Outcome, { readonly kind: "rejected" | "unsent" }>,
+  ): Extract<Settled, { readonly kind: "due" }> {
+    const retryAfterSeconds = outcome.kind === "unsent" ? outcome.retryAfterSeconds : DUE_RETRY_SECONDS;
+    const receipt = outcome.kind === "rejected" ? outcome.receipt : unsentReceipt(payment);
+    this.#deps.onUnknown(withoutRequest(payment), retryAfterSeconds);
+    return { kind: "due", receipt, retryAfterSeconds };
   }
 
   /**
@@ -163,13 +217,17 @@ export class Settler {
    * the operator has to look.
    */
   async #record(
-    { claim }: PendingPayment,
+    payment: PendingPayment,
     outcome: Outcome,
     start: SettlementStart,
   ): Promise<"done" | "overtaken" | "failed"> {
     const { store, leases, logger } = this.#deps;
+    const { claim } = payment;
     const { identity, owner } = claim;
-    const { isAtWork, ...after } = changesAfter(outcome, start, { claim, isShared: leases.areRenewed });
+    const isShared = leases.areRenewed;
+    const { isAtWork, ...after } = isStreamed(payment, start)
+      ? changesAfterStream(payment, outcome, { isShared })
+      : changesAfter(outcome, start, { claim, isShared });
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
     if (!isAtWork) void leases.drop(claim);
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
@@ -194,6 +252,18 @@ export class Settler {
     if (start.facilitator !== undefined) return {};
     const facilitator = this.#deps.facilitator.facilitatorOf(identity);
     return facilitator === undefined ? {} : { facilitator };
+  }
+
+  /** Settlements that were refused, and those whose outcome was open and is now known. An unknown outcome is logged where it is seen. */
+  #log(payment: PendingPayment, outcome: Outcome, { from, owner }: SettlementStart): void {
+    const { logger } = this.#deps;
+    const { route, network, payer, asset, amount } = factsOf(payment);
+    const about = { route, network, payer, asset, amount };
+    if (outcome.kind === "rejected") {
+      logger.warn("settlement_rejected", { ...about, reason: outcome.receipt.errorReason });
+    } else if (outcome.kind === "settled" && (from === "unknown" || from === "due" || owner !== payment.claim.owner)) {
+      logger.info("settlement_recovered", { ...about, transaction: idOf(outcome.receipt) });
+    }
   }
 
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
@@ -231,6 +301,11 @@ export class Settler {
         outcome satisfies never;
     }
   }
+}
+
+/** The transaction, if it looks like one: a facilitator may write anything there. */
+function idOf({ transaction }: SettlementResponse): string | undefined {
+  return /^\w{1,90}$/.test(transaction) ? transaction : undefined;
 }
 
 type SettledOutcome = Extract<Outcome, { kind: "settled" }>;
@@ -322,6 +397,30 @@ function changesAfter(
   if (isKept && start.response !== undefined) return { ...changes, to: kind };
   // Until it is delivered, the response stays for other processes.
   return isShared ? { ...changes, to: kind, isAtWork: true } : { ...changes, to: kind, answer: null };
+}
+
+/** As {@link changesAfter}, for a response that is out. Nothing is kept, and no other run makes it anew. */
+function changesAfterStream(
+  payment: PendingPayment,
+  outcome: Outcome,
+  { isShared }: { readonly isShared: boolean },
+): ReturnType<typeof changesAfter> {
+  switch (outcome.kind) {
+    case "settled":
+      return { to: "settled", receipt: outcome.receipt, request: null };
+    case "rejected":
+      return { to: "due", receipt: outcome.receipt };
+    case "unsent":
+      return { to: "due", receipt: unsentReceipt(payment) };
+    default:
+      return { to: outcome.kind, isAtWork: isShared };
+  }
+}
+
+/** The receipt of a payment that is due because no facilitator was reached. */
+function unsentReceipt({ payer, facilitatorRequest }: PendingPayment): SettlementResponse {
+  const { network } = facilitatorRequest.paymentRequirements;
+  return { success: false, errorReason: "unexpected_settle_error", payer, transaction: "", network };
 }
 
 /** A response for hooks. JSON has its body as text, or its length. */

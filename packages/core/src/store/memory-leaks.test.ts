@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { createPaymentMemory } from "../facilitator/payment-memory.js";
+import { MemoryExposure } from "./memory-exposure.js";
 import { ANSWER, CLAIM } from "./memory-store.fixture.js";
 import { createMemoryStore } from "./memory-store.js";
 
@@ -36,6 +37,20 @@ test.each<[string, () => (payment: string) => void]>([
         memory.sent(payment, "a.example");
         memory.unsent(payment);
       };
+    },
+  ],
+  [
+    "the exposure",
+    () => {
+      const exposure = new MemoryExposure();
+      const put = (identity: string) => {
+        const entry = { identity, payer: `payer of ${identity}`, micros: "5", untilMs: 60_000, isDue: true };
+        exposure.put(entry, 0);
+        exposure.put({ ...entry, untilMs: 61_000 }, 0);
+        return entry;
+      };
+      put("stays");
+      return (payment) => exposure.remove(put(payment));
     },
   ],
 ])("payments that come and go leave nothing behind in %s, even if an older one stays", (_where, create) => {

@@ -16,11 +16,13 @@ export const STATES = Object.keys(TRANSITIONS) as PaymentState[];
 /** A way to each state from a claim. */
 const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   claimed: [],
+  metering: ["metering"],
   settling: ["settling"],
   settled: ["settling", "settled"],
   owed: ["settling", "settled", "owed"],
   rejected: ["settling", "rejected"],
   unsent: ["settling", "unsent"],
+  due: ["metering", "settling", "due"],
   unknown: ["settling", "unknown"],
 };
 

@@ -2,8 +2,20 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ANSWER, bring, CLAIM, createClock, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { PaymentRequirements } from "../protocol/documents.js";
+import { ANSWER, bring, CLAIM, createClock, move, RECEIPT, STATES, storeIn } from "./memory-store.fixture.js";
 import { type PaymentState, type PaymentStore, RELEASABLE, TRANSITIONS, type Transition } from "./payment-store.js";
+
+const REQUIREMENTS: PaymentRequirements = {
+  scheme: "upto",
+  network: "eip155:84532",
+  amount: "0",
+  asset: "0x036C",
+  payTo: "0x2096",
+  maxTimeoutSeconds: 60,
+  extra: {},
+};
 
 describe("claim", () => {
   test("gives a payment to one of a thousand concurrent claims, and the record to the others", async () => {
@@ -75,6 +87,20 @@ describe("transition", () => {
     const owner = ["a", "b", "c"][taken.indexOf(true)]!;
     expect(await store.transition({ identity: "p", from: "settling", to: "settled", owner: "run" })).toBe(false);
     expect(await store.transition({ identity: "p", from: "settling", to: "settled", owner })).toBe(true);
+  });
+
+  test("keeps the request with the amount that was counted last while a response is metered", async () => {
+    const { store } = await storeIn("claimed");
+    const counted = (amount: string): FacilitatorRequest => ({
+      x402Version: 2,
+      paymentPayload: { x402Version: 2, accepted: { ...REQUIREMENTS, amount }, payload: {} },
+      paymentRequirements: { ...REQUIREMENTS, amount },
+    });
+    const change = { identity: "p", owner: "run", to: "metering" } as const;
+    await move(store, { ...change, from: "claimed", request: counted("1"), leaseUntilMs: 1 });
+    await move(store, { ...change, from: "metering", request: counted("2") });
+    expect(await store.find("p")).toEqual({ ...CLAIM, state: "metering", request: counted("2"), leaseUntilMs: 1 });
+    expect(await store.transition({ ...change, from: "metering", owner: "other" })).toBe(false);
   });
 
   test("keeps a response until a change removes it, and a receipt for good", async () => {

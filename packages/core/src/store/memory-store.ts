@@ -8,6 +8,7 @@
  */
 import { ConfigError, type ConfigIssue, describeValue } from "../errors.js";
 import { isJsonObject } from "../protocol/json.js";
+import { MemoryExposure } from "./memory-exposure.js";
 import {
   type Claim,
   type ClaimRequest,
@@ -26,6 +27,8 @@ export interface MemoryStoreOptions {
   readonly maxAnswerBytes?: number;
 }
 
+type MemoryStore = PaymentStore & Required<Pick<PaymentStore, "exposure">> & { readonly size: number };
+
 const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Records stay this long after their expiry, because an unknown outcome may still be asked for. */
@@ -40,10 +43,7 @@ const MINUTE_MS = 60 * 1000;
  * @param now - The clock, in Unix milliseconds. Default `Date.now`.
  * @throws {@link ConfigError} when `now` is no function, or an option is unknown or invalid
  */
-export function createMemoryStore(
-  now: () => number = Date.now,
-  options: MemoryStoreOptions = {},
-): PaymentStore & { readonly size: number } {
+export function createMemoryStore(now: () => number = Date.now, options: MemoryStoreOptions = {}): MemoryStore {
   check(now, options);
   const { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES } = options;
   const records = new Map<string, PaymentRecord>();
@@ -55,7 +55,8 @@ export function createMemoryStore(
   const responseSizes = new Map<string, number>();
   let responseBytes = 0;
 
-  const store: PaymentStore & { readonly size: number } = {
+  const store: MemoryStore = {
+    exposure: new MemoryExposure(),
     get size() {
       return records.size;
     },

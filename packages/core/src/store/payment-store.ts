@@ -35,8 +35,8 @@ export interface PaymentStore {
   /** Every record in one of the `UNFINISHED` states, each once, in any order. Records may change during the walk. */
   unfinished(): AsyncIterable<PaymentRecord>;
   /**
-   * Sets `leaseUntilMs` of each record that has the given owner and is in a state other than `rejected`, `unsent` and `unknown`. Leaves
-   * all other records as they are. Default: leases are as long as the work may take, so that a death is noticed late.
+   * Sets `leaseUntilMs` of each record that has the given owner and is in a state other than those of `UNLEASED`. Leaves all other records
+   * as they are. Default: leases are as long as the work may take, so that a death is noticed late.
    */
   renew?(owned: readonly Owned[], leaseUntilMs: number): MaybePromise<void>;
   /**
@@ -46,6 +46,8 @@ export interface PaymentStore {
   watch?(identity: string, onChange: () => void): MaybePromise<() => void>;
   /** Runs that nothing has been charged for so far, seen by all processes. Default: each process counts its own. */
   readonly runs?: SharedRuns;
+  /** Money for what was streamed before it was paid, seen by all processes. Default: each process counts its own. */
+  readonly exposure?: SharedExposure;
   /**
    * Keeps a value under a name for good, if the name has none, and returns the value that it has then. Of any number of calls at once, all
    * return the same value.
@@ -89,6 +91,44 @@ export interface SharedRun {
   readonly isAbandoned: boolean;
 }
 
+/** Money that metered streams may still cost the seller: what they have delivered, or may yet deliver, and nobody has paid. */
+export interface SharedExposure {
+  /**
+   * Adds an entry, or replaces the one of its payment, and returns what all entries come to that end in the future, this one included.
+   * Atomic. A payment has one entry: its identity decides, also if the payer differs.
+   *
+   * @param nowMs - Entries that end at this time or before are removed, or are not added.
+   */
+  put(entry: ExposureEntry, nowMs: number): MaybePromise<ExposureSums>;
+  /** Removes the entry of a payment. Does nothing if there is none. */
+  remove(entry: Pick<ExposureEntry, "identity" | "payer">): MaybePromise<void>;
+}
+
+/** The exposure of one payment. */
+export interface ExposureEntry {
+  readonly identity: string;
+  readonly payer: string;
+  /** Millionths of a dollar, as digits, below 10^15. */
+  readonly micros: string;
+  /** Until then it counts at most, in Unix milliseconds. */
+  readonly untilMs: number;
+  /** Its settlement failed: the payer owes it. */
+  readonly isDue: boolean;
+}
+
+/** Sums of exposure. */
+export interface ExposureSums {
+  /** Of the payer of the entry that was put, in millionths of a dollar, as digits. */
+  readonly payer: string;
+  /** Of all payers, in the same form. */
+  readonly total: string;
+  /** The payments that the payer owes, by their identities, at most {@link MOST_DUE} of them. */
+  readonly due: readonly string[];
+}
+
+/** How many of the payments that a payer owes a store names at most. */
+export const MOST_DUE = 16;
+
 /** Something about a store's server that may lose records. */
 export interface StoreProblem {
   /** Ends the code of the finding: `EVICTION` for `FAREBOX_STORE_EVICTION`. */
@@ -101,33 +141,51 @@ export interface StoreProblem {
  * The state of a payment.
  *
  * - `claimed`: one request owns the payment: the facilitator verifies it, and the handler runs.
+ * - `metering`: its response goes out while the handler counts what it costs. `request` has the amount that was counted last.
  * - `settling`: written before the facilitator is told to settle.
  * - `settled`: the money moved.
  * - `owed`: the money moved and no response is kept; the same payment sent again runs the handler.
  * - `rejected`: the money did not move and will not move for this record.
  * - `unsent`: the facilitator was not reached, so the money did not move; the response is kept for another attempt.
+ * - `due`: a metered response was delivered, and its settlement was refused or not sent. It may be settled until the payment expires.
  * - `unknown`: the money may have moved. The client gets neither a new challenge nor the response until the outcome is known.
  */
-export type PaymentState = "claimed" | "settling" | "settled" | "owed" | "rejected" | "unsent" | "unknown";
+export type PaymentState =
+  | "claimed"
+  | "metering"
+  | "settling"
+  | "settled"
+  | "owed"
+  | "rejected"
+  | "unsent"
+  | "due"
+  | "unknown";
 
 /** Which state may follow which. */
 export const TRANSITIONS: Readonly<Record<PaymentState, readonly PaymentState[]>> = Object.freeze({
-  claimed: ["settling"],
+  claimed: ["metering", "settling"],
+  // `metering` again: another amount was counted.
+  metering: ["metering", "settling"],
   // `settling` again: another owner takes over from one whose lease has run out.
-  settling: ["settling", "settled", "owed", "rejected", "unsent", "unknown"],
+  settling: ["settling", "settled", "owed", "rejected", "unsent", "due", "unknown"],
   // `settled` again: its response is stored or delivered, or the handler runs once more for the payer. `owed`: there is no response to give.
   settled: ["settled", "owed"],
   owed: ["settled"],
   rejected: [],
   unsent: ["settling"],
+  // `rejected`: its time is over.
+  due: ["settling", "rejected"],
   unknown: ["settling"],
 });
 
-/** The states in which a record may be released: no money moved. */
-export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "rejected"]);
+/** The states in which a record may be released: no money moved. A `metering` one only if nothing was charged. */
+export const RELEASABLE: readonly PaymentState[] = Object.freeze(["claimed", "metering", "rejected"]);
 
-/** The states in which a record waits for the outcome of a settlement. */
-export const UNFINISHED: readonly PaymentState[] = Object.freeze(["settling", "unknown"]);
+/** The states in which a record waits for the outcome of a settlement, or for the settlement. */
+export const UNFINISHED: readonly PaymentState[] = Object.freeze(["metering", "settling", "due", "unknown"]);
+
+/** The states in which nobody works on a record: its lease is not renewed. */
+export const UNLEASED: readonly PaymentState[] = Object.freeze(["rejected", "unsent", "due", "unknown"]);
 
 /** One payment. */
 export interface PaymentRecord {

@@ -3,7 +3,7 @@ import { bring, createClock, move, STATES, unfinishedOf } from "./memory-store.f
 import { UNFINISHED } from "./payment-store.js";
 
 describe("unfinished", () => {
-  test("yields the records that are settling or unknown, and no others", async () => {
+  test("yields the records in the unfinished states, and no others", async () => {
     const { store } = createClock();
     for (const state of STATES) await bring(store, state, { identity: state });
     const found = await unfinishedOf(store);

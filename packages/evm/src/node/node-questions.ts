@@ -123,6 +123,24 @@ export function readTokenBalance(query: PaymentQuery, owner: string | undefined)
   });
 }
 
+const ALLOWANCE = "0xdd62ed3e";
+
+/** Implements `readAllowance` of schemes by Permit2. Total. @param of - Who owns the asset, and who may move it. */
+export function readTokenAllowance(
+  query: PaymentQuery,
+  of: { readonly owner: string | undefined; readonly spender: string },
+): Promise<BalanceReading> {
+  return orUnclear<BalanceReading>(async () => {
+    const { network, asset } = query.requirements;
+    const { owner, spender } = of;
+    if (owner === undefined) return unclear("the payment is not one of this scheme");
+    const ask = createAsk(query, 3);
+    if ((await readNetwork(ask)) !== network) return unclear(`the node is not of ${network}`);
+    const call = { to: asset, data: ALLOWANCE + addressWord(owner).slice(2) + addressWord(spender).slice(2) };
+    return { kind: "known", amount: await readWord(ask, call, await readBlock(ask, "latest")) };
+  });
+}
+
 /** Implements `readConfirmations` of both schemes. Total. */
 export function readTransactionDepth(query: TransactionQuery): Promise<ConfirmationReading> {
   return orUnclear<ConfirmationReading>(async () => {

@@ -8,10 +8,10 @@
 import type { Scheme } from "@farebox/core";
 import { isAddressShaped, sameAddress, toChecksum } from "../address.js";
 import { compileEvmTerms } from "../compile-terms.js";
-import { readTokenBalance, readTransactionDepth } from "../node/node-questions.js";
+import { readTokenAllowance, readTokenBalance, readTransactionDepth } from "../node/node-questions.js";
 import { findPermitPayment } from "../permit2/find-payment.js";
 import { gasSponsoringFor } from "../permit2/gas-sponsoring.js";
-import { readPermit, readPermitPayment } from "../permit2/permit2.js";
+import { PERMIT2, readPermit, readPermitPayment } from "../permit2/permit2.js";
 import { checkSigned, readSignedPermit } from "../signatures/check-signature.js";
 
 /** Creates the scheme. It needs no key and no chain library. `findPayment`, `readConfirmations` and `readBalance` ask the node that they are given. */
@@ -30,6 +30,8 @@ export function uptoEvm(): Scheme {
     findPayment: (query) => findPermitPayment("upto", query),
     readConfirmations: readTransactionDepth,
     readBalance: (query) => readTokenBalance(query, readPermit(query.payload, "upto")?.from),
+    readAllowance: (query) =>
+      readTokenAllowance(query, { owner: readPermit(query.payload, "upto")?.from, spender: PERMIT2 }),
   } as const satisfies Scheme);
 }
 

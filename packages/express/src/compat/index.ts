@@ -27,6 +27,7 @@ export { x402HTTPResourceServer } from "./classes/http-resource-server.js";
 export { convertToTokenAmount, numberToDecimalString, type ParsedMoney, parseMoney } from "./classes/money.js";
 export { x402ResourceServer } from "./classes/resource-server.js";
 export {
+  BatchSettlementEvmScheme,
   type EvmResourceServerConfig,
   ExactAvmScheme,
   ExactEvmScheme,
@@ -36,6 +37,7 @@ export {
   registerExactSvmScheme,
   type SvmResourceServerConfig,
   UptoEvmScheme,
+  UptoSvmScheme,
 } from "./classes/schemes.js";
 // biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
 export * from "./extensions/index.js";

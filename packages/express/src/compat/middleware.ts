@@ -7,18 +7,13 @@ import type { PaymentHooks } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import type { NextFunction, Request, Response } from "express";
 import { createPayments, type Payments, setSettlementOverrides as setNativeOverrides } from "../index.js";
+import { decimalsOf } from "./classes/default-prices.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./classes/http-resource-server.js";
 import { x402ResourceServer } from "./classes/resource-server.js";
 import { isStock, moneyParsersOf } from "./classes/schemes.js";
 import { hostExtensions } from "./extensions/host.js";
 import { findDifferences } from "./translation/differences.js";
-import {
-  decimalsOf,
-  type EngineOptions,
-  passExtensions,
-  readOptions,
-  usedSchemes,
-} from "./translation/engine-options.js";
+import { type EngineOptions, passExtensions, readOptions, usedSchemes } from "./translation/engine-options.js";
 import { type HooksContext, toNativeHooks, toRequestHook } from "./translation/hooks.js";
 import { createWarner, tell } from "./translation/notices.js";
 import { findScheme, readResourceServer } from "./translation/registrations.js";

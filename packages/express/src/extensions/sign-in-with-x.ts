@@ -164,7 +164,7 @@ function compile(
       const isGranted = await admit(signedIn, { origin: new URL(own), resource }, admittance);
       return isGranted ? ({ grant: true } as const) : undefined;
     },
-    async onSettled(payment: SettledContext) {
+    async onPaid(payment: SettledContext) {
       const { receipt, payer, request } = payment;
       const bought = settledFor(payment);
       const byDefault = bought && resourceOfGet(bought);

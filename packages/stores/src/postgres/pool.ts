@@ -115,7 +115,8 @@ const ADVICE: Advice = {
   ...CONNECTION,
   "42P01": MIGRATE,
   "42703": MIGRATE,
-  "42501": "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user",
+  "42883": MIGRATE,
+  "42501": "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user, and EXECUTE on the function",
 };
 
 /** For the statement that creates the tables. */

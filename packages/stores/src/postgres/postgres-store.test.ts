@@ -1,4 +1,5 @@
 import { PGlite } from "@electric-sql/pglite";
+import { UNFINISHED } from "@farebox/core";
 import { createStoreConformance, type StoreTraits } from "@farebox/testing";
 import pg from "pg";
 import postgres from "postgres";
@@ -17,7 +18,7 @@ interface Connected {
   end(): Promise<unknown>;
 }
 
-const TRAITS = { durable: true, shared: true, renew: true, runs: true, keep: true };
+const TRAITS = { durable: true, shared: true, renew: true, runs: true, exposure: true, keep: true };
 let stores = 0;
 
 // `pnpm test` runs this one, `pnpm test:stores` all of them.
@@ -80,6 +81,86 @@ describe("migrate", () => {
     await Promise.all(all.map((store) => store.migrate()));
     expect(await Promise.all(all.map((store) => store.ready()))).toEqual(all.map(() => []));
     await Promise.all(pools.map((pool) => pool.end()));
+  });
+});
+
+describe("tables of version 1", () => {
+  /** Makes version 1 of version 2. */
+  const BACK_TO_VERSION_1 = (prefix: string) => `
+    DROP TABLE ${prefix}_exposure, ${prefix}_exposure_sums;
+    DROP FUNCTION ${prefix}_expose;
+    DROP INDEX ${prefix}_payments_open;
+    CREATE INDEX ${prefix}_payments_unfinished ON ${prefix}_payments (key) WHERE state IN ('settling', 'unknown');
+    UPDATE ${prefix}_kept SET value = '1' WHERE name = 'schema'`;
+
+  const claimOf = (identity: string) => ({ identity, binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 });
+
+  async function openVersion1(prefix: string) {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = postgresStore(pool, { prefix });
+    await store.migrate();
+    await pool.query(BACK_TO_VERSION_1(prefix));
+    return { pool, store };
+  }
+
+  test("ready says that they are old; migrate updates them, and keeps their records", async () => {
+    const { pool, store } = await openVersion1("version1");
+    const entry = { identity: "p", payer: "a", micros: "5", untilMs: Date.now() + 60_000, isDue: true };
+    await store.claim(claimOf("p"));
+    await store.transition({ identity: "p", from: "claimed", to: "settling", owner: "run" });
+    await expect(store.ready()).rejects.toThrow(/older version: call `await store\.migrate\(\)`/);
+    for (const call of [() => store.exposure.put(entry, 0), () => store.exposure.remove(entry)]) {
+      await expect(call()).rejects.toThrow(/version1_expose.*does not exist.*await store\.migrate\(\)/);
+    }
+    await store.migrate();
+    expect(await store.ready()).toEqual([]);
+    const records = [];
+    for await (const record of store.unfinished()) records.push(record);
+    expect(records).toEqual([expect.objectContaining({ identity: "p", state: "settling" })]);
+    expect(await store.exposure.put(entry, 0)).toEqual({ payer: "5", total: "5", due: ["p"] });
+    const { rows } = await pool.query("SELECT indexname FROM pg_indexes WHERE tablename = 'version1_payments'");
+    expect(rows.map(({ indexname }) => indexname).sort()).toEqual([
+      "version1_payments_forget",
+      "version1_payments_identifier_key",
+      "version1_payments_open",
+      "version1_payments_pkey",
+    ]);
+    await pool.end();
+  });
+
+  test("a process of version 1 beside this one deletes no payment that is due, and finds what it knows by an index", async () => {
+    const { pool, store } = await openVersion1("beside");
+    await store.migrate();
+    const step = { identity: "p", owner: "run" } as const;
+    await store.claim({ ...claimOf("p"), expiresAtMs: Date.now() - 3_600_000 });
+    await store.transition({ ...step, from: "claimed", to: "metering" });
+    await store.transition({ ...step, from: "metering", to: "settling" });
+    await store.transition({ ...step, from: "settling", to: "due" });
+    const old = "DELETE FROM beside_payments WHERE state NOT IN ('settling', 'unknown') AND forget_at_ms <= $1::bigint";
+    await pool.query(old, [Date.now() + 24 * 3_600_000]);
+    expect(await store.find("p")).toMatchObject({ state: "due" });
+    await store.transition({ ...step, from: "due", to: "rejected" });
+    await pool.query(old, [Date.now() + 24 * 3_600_000]);
+    expect(await store.find("p")).toBeUndefined();
+    await pool.end();
+  });
+
+  test("each question about unfinished payments has its index, in this version and in version 1", async () => {
+    const { pool, store } = await openVersion1("planned");
+    await store.migrate();
+    const client = await pool.connect();
+    await client.query("SET enable_seqscan = off");
+    const [some, all] = ["'settling', 'unknown'", UNFINISHED.map((state) => `'${state}'`).join(", ")];
+    const planOf = async (condition: string) => {
+      const { rows } = await client.query(`EXPLAIN SELECT 1 FROM planned_payments WHERE ${condition}`);
+      return rows.map((row) => row["QUERY PLAN"]).join("\n");
+    };
+    for (const states of [some, all]) {
+      expect(await planOf(`state IN (${states}) ORDER BY key LIMIT 50`)).toMatch(/planned_payments_open/);
+      expect(await planOf(`state NOT IN (${states}) AND forget_at_ms <= 1`)).toMatch(/planned_payments_forget/);
+    }
+    client.release();
+    await pool.end();
   });
 });
 
@@ -200,3 +281,47 @@ test("old rows are deleted by a store that is idle, and unfinished ones stay", a
   expect(rows).toEqual([{ identity: "p0" }]);
   await pool.end();
 });
+
+test("ended exposure is removed by a store that is idle, and no sum of nothing stays", async () => {
+  const pool = new pg.Pool({ connectionString: server.url });
+  let nowMs = Date.now();
+  const store = postgresStore(pool, { prefix: "exposed", now: () => nowMs });
+  await store.migrate();
+  const put = (at: number, untilMs = nowMs + 60_000) => {
+    const entry = { identity: `p${at}`, payer: `payer ${at}`, micros: "5", untilMs, isDue: false };
+    return store.exposure.put(entry, nowMs);
+  };
+  await Promise.all(Array.from({ length: 1_200 }, (_, at) => put(at)));
+  await put(1_200, nowMs + 30 * 60_000);
+  nowMs += 12 * 60_000;
+  await store.find("p");
+  await store.close();
+  expect((await pool.query("SELECT identity FROM exposed_exposure")).rows).toEqual([{ identity: "p1200" }]);
+  expect((await pool.query("SELECT micros FROM exposed_exposure_sums")).rows).toEqual([
+    { micros: "5" },
+    { micros: "5" },
+  ]);
+  await store.exposure.remove({ identity: "p1200", payer: "payer 1200" });
+  expect((await pool.query("SELECT micros FROM exposed_exposure_sums")).rows).toEqual([]);
+  await pool.end();
+});
+
+test.each(["repeatable read", "serializable"])(
+  "sums of exposure are exact where transactions are %s",
+  async (level) => {
+    const options = `-c default_transaction_isolation=${level.replace(" ", "\\ ")}`;
+    const pool = new pg.Pool({ connectionString: server.url, max: 4, options });
+    const store = postgresStore(pool, { prefix: `exact_${level.slice(0, 6)}` });
+    await store.migrate();
+    expect((await pool.query("SHOW transaction_isolation")).rows).toEqual([{ transaction_isolation: level }]);
+    const entryOf = (at: number) => ({ identity: `p${at}`, payer: "a", micros: "1", untilMs: 2, isDue: false });
+    const puts = Array.from({ length: 8 }, (_, at) => store.exposure.put(entryOf(at), 1));
+    const seen = (await Promise.allSettled(puts)).filter(({ status }) => status === "fulfilled");
+    // One that lost too often against others rejects, and is not counted.
+    const { total } = await store.exposure.put(entryOf(8), 1);
+    expect(Number(total)).toBe(seen.length + 1);
+    const totals = seen.flatMap((put) => (put.status === "fulfilled" ? [Number(put.value.total)] : []));
+    expect(totals.sort((one, other) => one - other)).toEqual(seen.map((_, at) => at + 1));
+    await pool.end();
+  },
+);

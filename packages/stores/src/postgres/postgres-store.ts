@@ -7,10 +7,12 @@ import { createHash } from "node:crypto";
 import {
   type Claim,
   type ClaimRequest,
+  type ExposureEntry,
+  type ExposureSums,
   type Owned,
   type PaymentRecord,
   type PaymentStore,
-  RELEASABLE,
+  type SharedExposure,
   type SharedRun,
   type SharedRuns,
   StoreError,
@@ -20,7 +22,17 @@ import {
   UNFINISHED,
 } from "@farebox/core";
 import { parseOptions, type StoreOptions } from "../options.js";
-import { COLUMNS, GRACE_MS, type Row, readRow, UNFINISHED_SQL, writtenColumns } from "../row.js";
+import {
+  COLUMNS,
+  GRACE_MS,
+  NEVER_MS,
+  RELEASABLE_SQL,
+  type Row,
+  readRow,
+  UNFINISHED_SQL,
+  UNLEASED_SQL,
+  writtenColumns,
+} from "../row.js";
 import { PostgresNotifications } from "./notifications.js";
 import { checkPool, Database, isPgPool, MIGRATION_ADVICE, type PostgresPool, type Value } from "./pool.js";
 import { OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
@@ -38,8 +50,6 @@ export interface PostgresStore extends Required<Omit<PaymentStore, "watch">>, Pi
   close(): Promise<void>;
 }
 
-const RELEASABLE_SQL = RELEASABLE.map((state) => `'${state}'`).join(", ");
-
 /** Records of one page of `unfinished`. */
 const PAGE = 50;
 
@@ -47,7 +57,7 @@ const PAGE = 50;
  * Creates a payment store in PostgreSQL 13 or later. Call `migrate()` once, or run the SQL of `schema()`.
  *
  * A row is forgotten ten minutes after its payment has expired, by the clock of the process, and deleted some time later. One that is
- * `settling` or `unknown` stays until it has ended.
+ * unfinished stays until it has ended.
  *
  * @param pool - A `Pool` of `pg`, a PGlite, or `{ query: (text, values) => … }`. Each call may be a transaction of its own.
  * @throws ConfigError when it is another object, or an option is wrong
@@ -62,6 +72,7 @@ export function postgresStore(pool: PostgresPool, options: StoreOptions = {}): P
 
 class Postgres implements PostgresStore {
   readonly runs: SharedRuns;
+  readonly exposure: SharedExposure;
   readonly watch?: NonNullable<PaymentStore["watch"]>;
   readonly #database: Database;
   readonly #prefix: string;
@@ -79,6 +90,10 @@ class Postgres implements PostgresStore {
     this.#limitMs = limitMs;
     this.#sweeper = new Sweeper(this.#database, prefix, now);
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
+    this.exposure = {
+      put: (entry, nowMs) => this.#putExposure(entry, nowMs),
+      remove: (entry) => this.#removeExposure(entry),
+    };
     if (!isPgPool(pool) || mostConnections(pool) < 2) return;
     const notifications = new PostgresNotifications(pool, `${prefix}_changes`, limitMs);
     this.#notifications = notifications;
@@ -146,7 +161,8 @@ class Postgres implements PostgresStore {
     const nowMs = this.#now();
     const values: Value[] = [keyOf(identity), from, owner, nowMs, `${this.#prefix}_changes`];
     const sets = columns.map(([column, value]) => `${column} = $${values.push(value)}::${typeOf(column)}`);
-    if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = greatest(expires_at_ms, $4::bigint) + ${GRACE_MS}`);
+    if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
+    else if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = greatest(expires_at_ms, $4::bigint) + ${GRACE_MS}`);
     const rows = await this.#run(
       `WITH changed AS (
         UPDATE ${this.#table} SET ${sets.join(", ")}
@@ -191,7 +207,7 @@ class Postgres implements PostgresStore {
     await this.#run(
       `UPDATE ${this.#table} AS t SET lease_until_ms = $1::bigint
        FROM json_to_recordset($2::text::json) AS o(key text, owner text)
-       WHERE t.key = decode(o.key, 'hex') AND t.owner = o.owner AND t.state NOT IN ('rejected', 'unsent', 'unknown')`,
+       WHERE t.key = decode(o.key, 'hex') AND t.owner = o.owner AND t.state NOT IN (${UNLEASED_SQL})`,
       [leaseUntilMs, JSON.stringify(records)],
     );
   }
@@ -274,6 +290,26 @@ class Postgres implements PostgresStore {
 
   async #removeRun({ id, payer }: Pick<SharedRun, "id" | "payer">): Promise<void> {
     await this.#run(`UPDATE ${this.#prefix}_runs SET runs = runs - $2::text WHERE key = $1::bytea`, [keyOf(payer), id]);
+  }
+
+  async #putExposure(entry: ExposureEntry, nowMs: number): Promise<ExposureSums> {
+    const { identity, payer, micros, untilMs, isDue } = entry;
+    const [row] = await this.#run(
+      `SELECT payer_sum, total_sum, due_identities FROM ${this.#prefix}_expose(
+         $1::bytea, $2::text, $3::bytea, $4::text::numeric, $5::bigint, $6::boolean, $7::bigint)`,
+      [keyOf(identity), identity, keyOf(payer), micros, untilMs, isDue, nowMs],
+    );
+    return {
+      payer: String(row?.["payer_sum"]),
+      total: String(row?.["total_sum"]),
+      due: JSON.parse(String(row?.["due_identities"])),
+    };
+  }
+
+  async #removeExposure({ identity }: Pick<ExposureEntry, "identity">): Promise<void> {
+    await this.#run(`SELECT 1 FROM ${this.#prefix}_expose($1::bytea, NULL, NULL, NULL, NULL, NULL, 0)`, [
+      keyOf(identity),
+    ]);
   }
 
   async #removeForgotten(row: Row, nowMs: number): Promise<void> {

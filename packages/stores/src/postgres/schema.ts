@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { MOST_DUE } from "@farebox/core";
 import { UNFINISHED_SQL } from "../row.js";
 
 /** The version of the tables, in the table of kept values. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** The oldest server, as `server_version_num`. */
 export const OLDEST_SERVER = 130_000;
@@ -18,6 +19,8 @@ export const OLDEST_SERVER = 130_000;
  * @param prefix - Begins the names of all tables. Default `farebox`.
  */
 export function schema(prefix: string = "farebox"): string {
+  // Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
+  // unfinished states asks for none of these two.
   // The key is a SHA-256, since an identity may be longer than an index accepts.
   return `DO $farebox$
 BEGIN
@@ -40,8 +43,9 @@ BEGIN
     receipt text,
     is_watched boolean NOT NULL DEFAULT false
   );
-  CREATE INDEX IF NOT EXISTS ${prefix}_payments_unfinished ON ${prefix}_payments (key) WHERE state IN (${UNFINISHED_SQL});
-  CREATE INDEX IF NOT EXISTS ${prefix}_payments_forget ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});
+  DROP INDEX IF EXISTS ${prefix}_payments_unfinished;
+  CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (key) WHERE state IN (${UNFINISHED_SQL});
+  CREATE INDEX IF NOT EXISTS ${prefix}_payments_forget ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN ('settling', 'unknown');
   CREATE TABLE IF NOT EXISTS ${prefix}_runs (
     key bytea PRIMARY KEY,
     until_ms bigint NOT NULL,
@@ -52,10 +56,81 @@ BEGIN
     name text PRIMARY KEY,
     value text NOT NULL
   );
+  CREATE TABLE IF NOT EXISTS ${prefix}_exposure (
+    key bytea PRIMARY KEY,
+    identity text NOT NULL,
+    payer bytea NOT NULL,
+    micros numeric NOT NULL,
+    until_ms bigint NOT NULL,
+    is_due boolean NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS ${prefix}_exposure_until ON ${prefix}_exposure (until_ms);
+  CREATE INDEX IF NOT EXISTS ${prefix}_exposure_due ON ${prefix}_exposure (payer) WHERE is_due;
+  CREATE TABLE IF NOT EXISTS ${prefix}_exposure_sums (
+    payer bytea PRIMARY KEY,
+    micros numeric NOT NULL
+  );
+  ${exposeFunction(prefix)};
   INSERT INTO ${prefix}_kept (name, value) VALUES ('schema', '${SCHEMA_VERSION}')
     ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE ${prefix}_kept.value::int < excluded.value::int;
 END $farebox$`;
 }
 
 /** The first keys of advisory locks; the second is a hash of the prefix. */
-export const LOCKS = { migrate: 402_001, sweep: 402_002 } as const;
+export const LOCKS = { migrate: 402_001, sweep: 402_002, expose: 402_003 } as const;
+
+/** Entries that end and are removed in one statement. */
+const ENDED_AT_ONCE = 1_000;
+
+/**
+ * Changes the exposure of one payment, in turn with all other processes, and returns the sums. A statement sees what was there when it
+ * began; a function sees what was there when its turn came.
+ *
+ * An entry that ends by `now_ms` is only removed, so this is also the removal of an entry, and of those that have ended. The sum of all
+ * payers has an empty key, and a sum of nothing has no row.
+ *
+ * The calls take turns, so they do not wait for the disk: a crash of the server's machine may lose the last half a second, of entries and
+ * sums alike.
+ */
+function exposeFunction(prefix: string): string {
+  const [entries, sums] = [`${prefix}_exposure`, `${prefix}_exposure_sums`];
+  const subtract = `, less AS (
+      SELECT payer, sum(micros) AS micros FROM gone GROUP BY payer
+      UNION ALL SELECT ''::bytea, sum(micros) FROM gone HAVING count(*) > 0
+    ), changed AS (
+      UPDATE ${sums} AS s SET micros = s.micros - less.micros FROM less WHERE s.payer = less.payer RETURNING s.payer
+    ) SELECT (SELECT count(*) FROM gone), (SELECT array_agg(payer) FROM changed)`;
+  return `CREATE OR REPLACE FUNCTION ${prefix}_expose(
+    new_key bytea, new_identity text, new_payer bytea, new_micros numeric, new_until_ms bigint, new_is_due boolean, now_ms bigint,
+    OUT payer_sum text, OUT total_sum text, OUT due_identities text
+  ) LANGUAGE plpgsql AS $expose$
+DECLARE
+  removed bigint;
+  payers bytea[];
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  PERFORM pg_advisory_xact_lock(${LOCKS.expose}, hashtext('${prefix}'));
+  LOOP
+    WITH gone AS (
+      DELETE FROM ${entries} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${entries} WHERE until_ms <= now_ms ORDER BY until_ms LIMIT ${ENDED_AT_ONCE}
+      )) RETURNING payer, micros
+    )${subtract} INTO removed, payers;
+    DELETE FROM ${sums} WHERE micros = 0 AND payer = ANY (payers);
+    EXIT WHEN removed < ${ENDED_AT_ONCE};
+  END LOOP;
+  WITH gone AS (
+    DELETE FROM ${entries} WHERE key = new_key RETURNING payer, micros
+  )${subtract} INTO removed, payers;
+  IF new_until_ms > now_ms THEN
+    INSERT INTO ${entries} VALUES (new_key, new_identity, new_payer, new_micros, new_until_ms, new_is_due);
+    INSERT INTO ${sums} AS s VALUES ('', new_micros), (new_payer, new_micros)
+      ON CONFLICT (payer) DO UPDATE SET micros = s.micros + excluded.micros;
+  END IF;
+  DELETE FROM ${sums} WHERE micros = 0 AND payer = ANY (payers || ARRAY['', new_payer]);
+  SELECT coalesce(max(micros) FILTER (WHERE payer = new_payer), 0)::text, coalesce(max(micros) FILTER (WHERE payer = ''), 0)::text
+    INTO payer_sum, total_sum FROM ${sums} WHERE payer IN ('', new_payer);
+  SELECT coalesce(json_agg(identity), '[]')::text INTO due_identities
+    FROM (SELECT identity FROM ${entries} WHERE payer = new_payer AND is_due LIMIT ${MOST_DUE}) AS owed;
+END $expose$`;
+}

@@ -20,6 +20,7 @@ export class Sweeper {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #statement: string;
+  readonly #expose: string;
   #lastMs: number;
   #sweep: Promise<void> | undefined;
 
@@ -28,6 +29,7 @@ export class Sweeper {
     this.#now = now;
     // Processes that start together do not look together.
     this.#lastMs = now() - Math.floor(Math.random() * EVERY_MS);
+    this.#expose = `SELECT 1 FROM ${prefix}_expose(NULL, NULL, NULL, NULL, NULL, NULL, $1::bigint)`;
     this.#statement = `WITH turn AS MATERIALIZED (
       SELECT pg_try_advisory_xact_lock(${LOCKS.sweep}, hashtext('${prefix}')) AS is_mine
     ), payments AS (
@@ -64,6 +66,7 @@ export class Sweeper {
   }
 
   async #deleteAll(): Promise<void> {
+    await this.#database.run(this.#expose, [this.#now()]);
     for (;;) {
       const [row] = await this.#database.run(this.#statement, [this.#now()]);
       if (Number(row?.["deleted"]) < BATCH) return;

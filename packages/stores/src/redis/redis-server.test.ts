@@ -66,6 +66,78 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     });
   });
 
+  test("Redis forgets no payment that is metering or due, and lists none that was released", async () => {
+    const store = redisStore(client, { prefix: "metered" });
+    const claim = { ...claimOf("p"), identifier: "i" };
+    await store.claim(claim);
+    const times = () => Promise.all(["p:p", "i:i"].map((key) => client.pexpiretime(`{metered}:${key}`)));
+    const step = { identity: "p", owner: "run" } as const;
+    await store.transition({ ...step, from: "claimed", to: "metering" });
+    expect(await times()).toEqual([-1, -1]);
+    await store.transition({ ...step, from: "metering", to: "settling" });
+    await store.transition({ ...step, from: "settling", to: "due" });
+    expect(await times()).toEqual([-1, -1]);
+    await store.transition({ ...step, from: "due", to: "rejected" });
+    const atMs = claim.expiresAtMs + GRACE_MS;
+    expect(await times()).toEqual([atMs, atMs]);
+    await store.release("p", "run");
+    await store.claim(claim);
+    await store.transition({ ...step, from: "claimed", to: "metering" });
+    await store.release("p", "run");
+    expect(await client.keys("{metered}:*")).toEqual([]);
+  });
+
+  describe("exposure", () => {
+    const entryOf = (at: number) => {
+      return {
+        identity: `p${at}`,
+        payer: `payer ${at % 3}`,
+        micros: "5",
+        untilMs: Date.now() + MINUTE_MS,
+        isDue: true,
+      };
+    };
+
+    test("leaves no key when the last entry has gone or ended, and Redis forgets all keys of a dead process at once", async () => {
+      const { exposure } = redisStore(client, { prefix: "exposed" });
+      const keys = () => client.keys("{exposed}:*");
+      const [first, second] = [entryOf(1), { ...entryOf(2), untilMs: Date.now() + 2 * MINUTE_MS }];
+      for (const entry of [second, first]) await exposure.put(entry, Date.now());
+      expect(await keys()).toHaveLength(4);
+      const times = await Promise.all((await keys()).map((key) => client.pexpiretime(key)));
+      expect(new Set(times)).toEqual(new Set([second.untilMs + GRACE_MS]));
+      for (const entry of [first, second]) await exposure.remove(entry);
+      expect(await keys()).toEqual([]);
+      await exposure.put(first, Date.now());
+      await exposure.put({ ...second, untilMs: 0 }, first.untilMs);
+      expect(await keys()).toEqual([]);
+    });
+
+    test("has exact sums after 2500 entries have ended at once", async () => {
+      const { exposure } = redisStore(client, { prefix: "ended", timeoutMs: 60_000 });
+      const nowMs = Date.now();
+      const put = (at: number) => exposure.put({ ...entryOf(at), untilMs: nowMs + 1_000 }, nowMs);
+      await Promise.all(Array.from({ length: 2_500 }, (_, at) => put(at)));
+      const last = await exposure.put(entryOf(3_000), nowMs + 1_000);
+      expect(last).toEqual({ payer: "5", total: "5", due: ["p3000"] });
+    });
+
+    test("is exact beyond 64 bits", { timeout: 60_000 }, async () => {
+      const { exposure } = redisStore(client, { prefix: "large", timeoutMs: 60_000 });
+      const count = 9_500;
+      const put = (at: number) => exposure.put({ ...entryOf(at), micros: "999999999999999", payer: "a" }, Date.now());
+      const sums = await Promise.all(Array.from({ length: count }, (_, at) => put(at)));
+      expect(sums.at(-1)).toMatchObject({ payer: "9499999999999990500", total: "9499999999999990500" });
+      await Promise.all(Array.from({ length: count - 1 }, (_, at) => exposure.remove(entryOf(at))));
+      expect(await put(count)).toMatchObject({ payer: "1999999999999998", total: "1999999999999998" });
+    });
+
+    test("is an error with a client that does not return what the server says", async () => {
+      const { exposure } = redisStore({ sendCommand: async () => null });
+      await expect(exposure.put(entryOf(1), 0)).rejects.toThrow(/sendCommand must resolve to the server's reply/);
+    });
+  });
+
   test("scripts that the server has forgotten are sent again", async () => {
     const store = redisStore(client, { prefix: "scripts" });
     await store.claim(claimOf("p"));

@@ -92,7 +92,16 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
           close: async () => opened.forEach((store) => void store.close()),
         };
       },
-      { durable: true, shared: true, ownClock: true, renew: true, watch: canWatch, runs: true, keep: true },
+      {
+        durable: true,
+        shared: true,
+        ownClock: true,
+        renew: true,
+        watch: canWatch,
+        runs: true,
+        exposure: true,
+        keep: true,
+      },
     );
     for (const { name: title, run } of checks) test(title, () => run());
 

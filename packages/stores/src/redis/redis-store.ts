@@ -6,9 +6,12 @@
 import {
   type Claim,
   type ClaimRequest,
+  type ExposureEntry,
+  type ExposureSums,
   type Owned,
   type PaymentRecord,
   type PaymentStore,
+  type SharedExposure,
   type SharedRun,
   type SharedRuns,
   StoreError,
@@ -28,8 +31,10 @@ import {
   FIND,
   KEEP,
   LIST_UNFINISHED,
+  PUT_EXPOSURE,
   PUT_RUN,
   RELEASE,
+  REMOVE_EXPOSURE,
   REMOVE_RUN,
   RENEW,
   type Script,
@@ -55,7 +60,7 @@ const RENEWED_AT_ONCE = 500;
  * Creates a payment store in Redis 6 or later, or Valkey.
  *
  * All keys begin with `{prefix}:`, so that a cluster keeps them on one node. Redis forgets a record by itself, ten minutes after its payment
- * has expired; one that is `settling` or `unknown` stays until it has ended.
+ * has expired; one that is unfinished stays until it has ended.
  *
  * @param client - A client or cluster of `redis` 5 or 6, one of `ioredis` 5 or 6, or `{ sendCommand: (...words) => … }`.
  * @throws ConfigError when it is another object, or an option is wrong
@@ -67,6 +72,7 @@ export function redisStore(client: RedisClient, options: StoreOptions = {}): Red
 
 class Redis implements RedisStore {
   readonly runs: SharedRuns;
+  readonly exposure: SharedExposure;
   readonly watch?: NonNullable<PaymentStore["watch"]>;
   readonly #commands: Commands;
   readonly #limitMs: number;
@@ -78,6 +84,10 @@ class Redis implements RedisStore {
     this.#limitMs = limitMs;
     this.#base = prefix.includes("{") ? prefix : `{${prefix}}`;
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
+    this.exposure = {
+      put: (entry, nowMs) => this.#putExposure(entry, nowMs),
+      remove: (entry) => this.#removeExposure(entry),
+    };
     if (commands.subscribe === undefined) return;
     const notifications = new RedisNotifications(commands.subscribe, limitMs);
     this.#notifications = notifications;
@@ -117,7 +127,7 @@ class Redis implements RedisStore {
 
   async release(identity: string, owner: string): Promise<void> {
     const words = [identity, this.#key("c", identity), owner];
-    await this.#run(RELEASE, [this.#key("p", identity), this.#key("i", "")], words);
+    await this.#run(RELEASE, [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")], words);
   }
 
   async *unfinished(): AsyncIterable<PaymentRecord> {
@@ -163,6 +173,31 @@ class Redis implements RedisStore {
 
   async #removeRun({ id, payer }: Pick<SharedRun, "id" | "payer">): Promise<void> {
     await this.#run(REMOVE_RUN, [this.#key("r", payer)], [id]);
+  }
+
+  async #putExposure(entry: ExposureEntry, nowMs: number): Promise<ExposureSums> {
+    const { identity, payer, untilMs, isDue } = entry;
+    const micros = BigInt(entry.micros);
+    const parts = [micros / LOW_PART, micros % LOW_PART].map(String);
+    // Behind its length, no payer begins with another one.
+    const words = [String(nowMs), identity, `${payer.length}:${payer}`, ...parts, String(untilMs), isDue ? "1" : "0"];
+    const until = performance.now() + this.#limitMs;
+    for (;;) {
+      const reply = await this.#run(PUT_EXPOSURE, this.#exposureKeys(), words);
+      if (!Array.isArray(reply) || performance.now() > until) throw new StoreError(NO_REPLY);
+      const [payerHigh, payerLow, high, low, ...due] = reply.map(String);
+      // Nothing: it has removed many entries that have ended, and there are more.
+      if (payerHigh === undefined || payerLow === undefined || high === undefined || low === undefined) continue;
+      return { payer: joined(payerHigh, payerLow), total: joined(high, low), due };
+    }
+  }
+
+  async #removeExposure({ identity }: Pick<ExposureEntry, "identity">): Promise<void> {
+    await this.#run(REMOVE_EXPOSURE, this.#exposureKeys(), [identity]);
+  }
+
+  #exposureKeys(): readonly string[] {
+    return ["entries", "ends", "sums", "due"].map((name) => this.#key("x", name));
   }
 
   /** The response to a question that some servers refuse: `""` then. */
@@ -223,6 +258,13 @@ class Redis implements RedisStore {
 
 const NO_REPLY =
   "Redis: the client does not pass on what a script returned: sendCommand must resolve to the server's reply";
+
+/** Where the two parts of a sum of exposure are parted. */
+const LOW_PART = 1_000_000_000n;
+
+function joined(high: string, low: string): string {
+  return String(BigInt(high) * LOW_PART + BigInt(low));
+}
 
 function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];

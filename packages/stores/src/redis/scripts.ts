@@ -7,7 +7,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { RELEASABLE, UNFINISHED } from "@farebox/core";
+import { MOST_DUE, RELEASABLE, UNFINISHED, UNLEASED } from "@farebox/core";
 import { GRACE_MS } from "../row.js";
 
 /** A script, and the name under which Redis remembers it. */
@@ -31,8 +31,9 @@ local function publish(channel)
 end`;
 
 const STATES = `
-local UNFINISHED = { ${UNFINISHED.map((state) => `${state} = true`).join(", ")} }
-local RELEASABLE = { ${RELEASABLE.map((state) => `${state} = true`).join(", ")} }`;
+local UNFINISHED = { ${setOf(UNFINISHED)} }
+local RELEASABLE = { ${setOf(RELEASABLE)} }
+local UNLEASED = { ${setOf(UNLEASED)} }`;
 
 /** KEYS: record. Returns its fields and values. */
 export const FIND: Script = script(`return redis.call('HGETALL', KEYS[1])`);
@@ -81,12 +82,13 @@ end
 publish(ARGV[2])
 return 1`);
 
-/** KEYS: record, beginning of the keys of identifiers. ARGV: identity, channel, owner. */
+/** KEYS: record, index of unfinished ones, beginning of the keys of identifiers. ARGV: identity, channel, owner. */
 export const RELEASE: Script = script(`${PUBLISH}${STATES}
 local old = redis.call('HMGET', KEYS[1], 's', 'o', 'i')
 if not old[1] or not RELEASABLE[old[1]] or old[2] ~= ARGV[3] then return 0 end
 redis.call('DEL', KEYS[1])
-if old[3] and redis.call('GET', KEYS[2] .. old[3]) == ARGV[1] then redis.call('DEL', KEYS[2] .. old[3]) end
+if UNFINISHED[old[1]] then redis.call('ZREM', KEYS[2], ARGV[1]) end
+if old[3] and redis.call('GET', KEYS[3] .. old[3]) == ARGV[1] then redis.call('DEL', KEYS[3] .. old[3]) end
 publish(ARGV[2])
 return 1`);
 
@@ -96,11 +98,10 @@ export const LIST_UNFINISHED: Script = script(
 );
 
 /** KEYS: records. ARGV: lease, then the owner of each. */
-export const RENEW: Script = script(`
+export const RENEW: Script = script(`${STATES}
 for at, key in ipairs(KEYS) do
   local old = redis.call('HMGET', key, 's', 'o')
-  local state = old[1]
-  if old[2] == ARGV[at + 1] and state ~= 'rejected' and state ~= 'unsent' and state ~= 'unknown' then
+  if old[2] == ARGV[at + 1] and not UNLEASED[old[1]] then
     redis.call('HSET', key, 'l', ARGV[1])
   end
 end
@@ -127,9 +128,80 @@ return runs`);
 /** KEYS: runs of a payer. ARGV: id. */
 export const REMOVE_RUN: Script = script(`return redis.call('HDEL', KEYS[1], ARGV[1])`);
 
+/** Entries that end and are removed in one call: a longer script would hold up other clients. */
+const ENDED_AT_ONCE = 1_000;
+
+/**
+ * Sums are kept in two parts, above and below a thousand dollars, because Lua and Redis count in 53 and 64 bits. A sum of nothing has no
+ * field.
+ *
+ * KEYS: entries by identity as \`high|low|payer\`, their ends, sums, and what payers owe as \`payer identity\`.
+ */
+const EXPOSURE = `
+local entries, ends, sums, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local function add(name, parts)
+  for field, part in pairs(parts) do
+    if part ~= 0 and redis.call('HINCRBY', sums, field .. name, string.format('%.0f', part)) == 0 then
+      redis.call('HDEL', sums, field .. name)
+    end
+  end
+end
+local function removeEntry(identity)
+  local entry = redis.call('HGET', entries, identity)
+  if not entry then return end
+  local high, low, payer = string.match(entry, '^(%d+)|(%d+)|(.*)$')
+  redis.call('HDEL', entries, identity)
+  redis.call('ZREM', ends, identity)
+  redis.call('ZREM', due, payer .. identity)
+  local less = { h = -tonumber(high), l = -tonumber(low) }
+  add('', less)
+  add(payer, less)
+end`;
+
+/**
+ * KEYS: see above. ARGV: now, identity, payer behind its length, high and low part, end, 1 if it is due. Returns both parts of the payer's
+ * sum and of the sum of all, then what the payer owes. Returns nothing if more entries have ended than one call removes.
+ */
+export const PUT_EXPOSURE: Script = script(`${FORGET_AT}${EXPOSURE}
+local ended = redis.call('ZRANGEBYSCORE', ends, '-inf', ARGV[1], 'LIMIT', '0', '${ENDED_AT_ONCE}')
+for _, identity in ipairs(ended) do removeEntry(identity) end
+if #ended == ${ENDED_AT_ONCE} then return {} end
+local identity, payer, high, low, untilMs = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+removeEntry(identity)
+if tonumber(untilMs) > tonumber(ARGV[1]) then
+  redis.call('HSET', entries, identity, high .. '|' .. low .. '|' .. payer)
+  redis.call('ZADD', ends, untilMs, identity)
+  if ARGV[7] == '1' then redis.call('ZADD', due, 0, payer .. identity) end
+  local more = { h = tonumber(high), l = tonumber(low) }
+  add('', more)
+  add(payer, more)
+end
+local last = redis.call('ZREVRANGE', ends, '0', '0', 'WITHSCORES')
+if last[2] then
+  local at = forgetAt(last[2])
+  for _, key in ipairs(KEYS) do redis.call('PEXPIREAT', key, at) end
+end
+local reply = redis.call('HMGET', sums, 'h' .. payer, 'l' .. payer, 'h', 'l')
+for at = 1, 4 do reply[at] = reply[at] or '0' end
+local range = { '[' .. payer, '(' .. payer .. '\\255' }
+for _, member in ipairs(redis.call('ZRANGEBYLEX', due, range[1], range[2], 'LIMIT', '0', '${MOST_DUE}')) do
+  reply[#reply + 1] = string.sub(member, #payer + 1)
+end
+return reply`);
+
+/** KEYS: see above. ARGV: identity. */
+export const REMOVE_EXPOSURE: Script = script(`${EXPOSURE}
+removeEntry(ARGV[1])
+return 1`);
+
 /** KEYS: name. ARGV: value. Returns the value that is kept. */
 export const KEEP: Script = script(`redis.call('SETNX', KEYS[1], ARGV[1])
 return redis.call('GET', KEYS[1])`);
+
+/** States as the entries of a table. */
+function setOf(states: readonly string[]): string {
+  return states.map((state) => `${state} = true`).join(", ");
+}
 
 function script(text: string): Script {
   return { text, sha: createHash("sha1").update(text).digest("hex") };

@@ -2,6 +2,7 @@ import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { UNFINISHED } from "@farebox/core";
 import { createStoreConformance } from "@farebox/testing";
 import Libsql from "libsql";
 import { afterAll, describe, expect, test } from "vitest";
@@ -44,7 +45,7 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
         const close = async () => databases.forEach((database) => void database.close());
         return { store: await openStore(), reopen: openStore, join: openStore, close };
       },
-      { durable: true, shared: true, renew: true, runs: true, keep: true },
+      { durable: true, shared: true, renew: true, runs: true, exposure: true, keep: true },
     );
     for (const { name: title, run } of checks) test(title, () => run());
 
@@ -135,5 +136,62 @@ test("old rows are deleted in small batches by later claims, and unfinished ones
   await store.find("p");
   const rows = database.prepare("SELECT identity FROM farebox_payments WHERE identity LIKE 'p%'").all();
   expect(rows).toEqual([expect.objectContaining({ identity: "p0" })]);
+  database.close();
+});
+
+test("a file of a version that knew fewer unfinished states is updated, and its records are kept", async () => {
+  const database = new Libsql(join(folder, `${files++}.db`));
+  const before = sqliteStore(database);
+  const step = { identity: "p", owner: "run" } as const;
+  await before.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+  await before.transition({ ...step, from: "claimed", to: "settling" });
+  const old = "'settling', 'unknown'";
+  database.exec(`
+    DROP TABLE farebox_exposure;
+    DROP TABLE farebox_exposure_sums;
+    DROP INDEX farebox_payments_open;
+    DROP INDEX farebox_payments_ended;
+    CREATE INDEX farebox_payments_unfinished ON farebox_payments (identity) WHERE state IN (${old});
+    CREATE INDEX farebox_payments_forget ON farebox_payments (forget_at_ms) WHERE state NOT IN (${old})`);
+  const store = sqliteStore(database);
+  const records = [];
+  for await (const record of store.unfinished()) records.push(record);
+  expect(records).toEqual([await store.find("p")]);
+  const entry = { identity: "p", payer: "a", micros: "5", untilMs: 2, isDue: true };
+  expect(await store.exposure.put(entry, 1)).toEqual({ payer: "5", total: "5", due: ["p"] });
+  const states = UNFINISHED.map((state) => `'${state}'`).join(", ");
+  for (const [condition, index] of [
+    [`state IN (${states}) AND identity > 'a' ORDER BY identity`, "farebox_payments_open"],
+    [`forget_at_ms <= 1 AND state NOT IN (${states})`, "farebox_payments_ended"],
+  ]) {
+    const plan = database.prepare(`EXPLAIN QUERY PLAN SELECT * FROM farebox_payments WHERE ${condition}`).all();
+    expect(JSON.stringify(plan)).toContain(index);
+  }
+  // A process of that version deletes no payment that is due.
+  await store.transition({ ...step, from: "settling", to: "due" });
+  database.exec(
+    `DELETE FROM farebox_payments WHERE state NOT IN (${old}) AND forget_at_ms <= ${Date.now() + 86_400_000}`,
+  );
+  expect(await store.find("p")).toMatchObject({ state: "due" });
+  database.close();
+});
+
+test("ended exposure is removed by later calls, and no sum of nothing stays", async () => {
+  const database = new Libsql(join(folder, `${files++}.db`));
+  let nowMs = Date.now();
+  const store = sqliteStore(database, { now: () => nowMs });
+  const entryOf = (at: number) => ({ identity: `p${at}`, payer: `payer ${at}`, micros: "5", untilMs: nowMs + 60_000 });
+  const put = (at: number) => store.exposure.put({ ...entryOf(at), isDue: false }, nowMs);
+  const rows = (table: string) => database.prepare(`SELECT micros FROM farebox_${table}`).all();
+  await Promise.all(Array.from({ length: 1_200 }, (_, at) => put(at)));
+  expect(rows("exposure_sums")).toHaveLength(1_201);
+  nowMs += 60_000;
+  expect(await put(2_000)).toEqual({ payer: "5", total: "5", due: [] });
+  expect(rows("exposure")).toHaveLength(1);
+  expect(rows("exposure_sums")).toHaveLength(2);
+  nowMs += 60_000;
+  for (const identity of ["a", "b"]) await store.claim({ identity, binding: "b", owner: "run", expiresAtMs: nowMs });
+  await store.find("a");
+  expect([rows("exposure"), rows("exposure_sums")]).toEqual([[], []]);
   database.close();
 });

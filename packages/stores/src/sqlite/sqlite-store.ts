@@ -9,7 +9,7 @@ import {
   type Owned,
   type PaymentRecord,
   type PaymentStore,
-  RELEASABLE,
+  type SharedExposure,
   type SharedRun,
   type SharedRuns,
   type StoreProblem,
@@ -18,16 +18,24 @@ import {
   UNFINISHED,
 } from "@farebox/core";
 import { parseOptions, type StoreOptions } from "../options.js";
-import { COLUMNS, GRACE_MS, readRow, UNFINISHED_SQL, writtenColumns } from "../row.js";
+import {
+  COLUMNS,
+  GRACE_MS,
+  NEVER_MS,
+  RELEASABLE_SQL,
+  readRow,
+  UNFINISHED_SQL,
+  UNLEASED_SQL,
+  writtenColumns,
+} from "../row.js";
 import { Connection, checkDatabase, type SqliteDatabase } from "./database.js";
+import { exposureSchema, SqliteExposure } from "./exposure.js";
 
 export type { StoreOptions } from "../options.js";
 export type { SqliteDatabase, SqliteStatement } from "./database.js";
 
 /** A payment store in SQLite. It has no `watch`: SQLite does not tell other processes. */
 export type SqliteStore = Required<Omit<PaymentStore, "watch">>;
-
-const RELEASABLE_SQL = RELEASABLE.map((state) => `'${state}'`).join(", ");
 
 /** Records of one page of `unfinished`. */
 const PAGE = 50;
@@ -54,6 +62,8 @@ export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}
 
 class Sqlite implements SqliteStore {
   readonly runs: SharedRuns;
+  readonly exposure: SharedExposure;
+  readonly #exposure: SqliteExposure;
   readonly #connection: Connection;
   readonly #prefix: string;
   readonly #table: string;
@@ -67,6 +77,8 @@ class Sqlite implements SqliteStore {
     this.#now = now;
     this.#lastSweepMs = now() - Math.floor(Math.random() * SWEEP_EVERY_MS);
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
+    this.#exposure = new SqliteExposure(connection, prefix);
+    this.exposure = this.#exposure;
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -113,16 +125,16 @@ class Sqlite implements SqliteStore {
     const columns = writtenColumns(change);
     const nowMs = this.#now();
     const sets = columns.map(([column]) => `${column} = ?`);
-    if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
-    const times = UNFINISHED.includes(from) ? [nowMs, nowMs] : [nowMs];
-    const [last = nowMs, ...first] = times;
+    const hasEnded = UNFINISHED.includes(from) && !UNFINISHED.includes(to);
+    if (hasEnded) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
+    if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
     const row = await this.#connection.write(() =>
       this.#connection.get(
         `UPDATE ${this.#table} SET ${sets.join(", ")}
          WHERE identity = ? AND state = ? AND owner = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))
          RETURNING 1 AS is_changed`,
         ...columns.map(([, value]) => value),
-        ...[...first, identity, from, owner, last],
+        ...[...(hasEnded ? [nowMs] : []), identity, from, owner, nowMs],
       ),
     );
     return row !== undefined;
@@ -158,7 +170,7 @@ class Sqlite implements SqliteStore {
       for (const { identity, owner } of owned) {
         this.#connection.get(
           `UPDATE ${this.#table} SET lease_until_ms = ?
-           WHERE identity = ? AND owner = ? AND state NOT IN ('rejected', 'unsent', 'unknown') RETURNING 1`,
+           WHERE identity = ? AND owner = ? AND state NOT IN (${UNLEASED_SQL}) RETURNING 1`,
           ...[leaseUntilMs, identity, owner],
         );
       }
@@ -227,7 +239,8 @@ class Sqlite implements SqliteStore {
         `DELETE FROM ${runs} WHERE rowid IN (SELECT rowid FROM ${runs} WHERE until_ms <= ? LIMIT ${BATCH}) RETURNING 1`,
         nowMs,
       );
-      if (old.length === BATCH || ended.length === BATCH) this.#lastSweepMs = 0;
+      const isMoreExposed = this.#exposure.removeEnded(nowMs);
+      if (old.length === BATCH || ended.length === BATCH || isMoreExposed) this.#lastSweepMs = 0;
     });
     // The next claim tries again.
     deleteSome.catch(() => {});
@@ -237,8 +250,11 @@ class Sqlite implements SqliteStore {
 /** `PRAGMA synchronous`: each commit waits for the disk. */
 const FULL = 2;
 
+/** The first two indices were for fewer unfinished states, by other names. */
 function schema(prefix: string): string {
   return `
+    DROP INDEX IF EXISTS ${prefix}_payments_unfinished;
+    DROP INDEX IF EXISTS ${prefix}_payments_forget;
     CREATE TABLE IF NOT EXISTS ${prefix}_payments (
       identity TEXT PRIMARY KEY NOT NULL,
       binding TEXT NOT NULL,
@@ -254,8 +270,8 @@ function schema(prefix: string): string {
       body BLOB,
       receipt TEXT
     );
-    CREATE INDEX IF NOT EXISTS ${prefix}_payments_unfinished ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
-    CREATE INDEX IF NOT EXISTS ${prefix}_payments_forget ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});
+    CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
+    CREATE INDEX IF NOT EXISTS ${prefix}_payments_ended ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});
     CREATE TABLE IF NOT EXISTS ${prefix}_runs (
       payer TEXT NOT NULL,
       id TEXT NOT NULL,
@@ -267,5 +283,6 @@ function schema(prefix: string): string {
     CREATE TABLE IF NOT EXISTS ${prefix}_kept (
       name TEXT PRIMARY KEY NOT NULL,
       value TEXT NOT NULL
-    )`;
+    );
+    ${exposureSchema(prefix)}`;
 }

@@ -8,8 +8,14 @@
 import { type ConfirmationReading, RpcError, type RpcNode } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { fieldsOf, SIGNATURE_BYTES } from "@farebox/core/scheme";
-import { decodeBase58 } from "../address.js";
+import { ADDRESS_BYTES, decodeBase58 } from "../address.js";
 import { networkOf, type SvmNetwork } from "../networks.js";
+
+/** A bank lists as many, and takes a transaction for as many blocks after the block of its blockhash. */
+export const MAX_BLOCKHASHES = 150;
+
+/** A blockhash has as many as an address. */
+const HASH_BYTES = ADDRESS_BYTES;
 
 /** One transaction of an account. */
 export interface HistoryEntry {
@@ -51,6 +57,40 @@ export async function readDepth(node: RpcNode, signature: string): Promise<Confi
   if (confirmations === null) return { kind: "confirmed", confirmations: Number.POSITIVE_INFINITY };
   const isCount = typeof confirmations === "number" && Number.isSafeInteger(confirmations) && confirmations >= 0;
   return isCount ? { kind: "confirmed", confirmations: confirmations + 1 } : unreadable(method);
+}
+
+/** The blockhashes that a bank accepts, and the time of that bank. */
+export interface RecentBlockhashes {
+  /** The newest first. */
+  readonly blockhashes: readonly Buffer[];
+  /** The clock of the chain, in Unix seconds. */
+  readonly unixSeconds: number;
+}
+
+const RECENT_BLOCKHASHES = "SysvarRecentB1ockHashes11111111111111111111";
+const CLOCK = "SysvarC1ock11111111111111111111111111111111";
+
+/** A blockhash, and what a signature costs. */
+const ENTRY_BYTES = HASH_BYTES + 8;
+
+/**
+ * The recent blockhashes of the newest bank, from accounts that each bank writes itself. One response, so both are of one bank.
+ * No method of a node says how old a given blockhash is: `getLatestBlockhash` knows the newest, `isBlockhashValid` yes and no.
+ *
+ * @see Solana documentation, "Sysvar Cluster Data": the list is deprecated for programs, but durable nonces need it
+ */
+export async function readRecentBlockhashes(node: RpcNode): Promise<RecentBlockhashes> {
+  const method = "getMultipleAccounts";
+  const options = { encoding: "base64", commitment: "processed" };
+  const { value } = readContextual(method, await node.call(method, [[RECENT_BLOCKHASHES, CLOCK], options]));
+  const [list, clock] = Array.isArray(value) ? value.map(readData) : [];
+  if (list === undefined || clock === undefined || list.length < 8 || clock.length < 40) unreadable(method);
+  const count = Number(list.readBigUInt64LE(0));
+  if (count > MAX_BLOCKHASHES || list.length < 8 + count * ENTRY_BYTES) unreadable(method);
+  const blockhashes = Array.from({ length: count }, (_, nth) =>
+    list.subarray(8 + nth * ENTRY_BYTES).subarray(0, HASH_BYTES),
+  );
+  return { blockhashes, unixSeconds: Number(clock.readBigInt64LE(32)) };
 }
 
 /** The number of transactions in one response. */
@@ -112,10 +152,15 @@ export async function readTokenAmount(node: RpcNode, account: string): Promise<b
     await node.call(method, [account, { encoding: "base64", commitment: "confirmed" }]),
   );
   if (value === null) return 0n;
-  const { data } = fieldsOf(value);
-  const [text] = Array.isArray(data) ? data : [];
-  const bytes = Buffer.from(typeof text === "string" ? text : "", "base64");
+  const bytes = readData(value);
   return bytes.length >= TOKEN_ACCOUNT_BYTES ? bytes.readBigUInt64LE(AMOUNT_AT) : unreadable(method);
+}
+
+/** The bytes of an account; none if it does not exist. */
+function readData(account: unknown): Buffer {
+  const { data } = fieldsOf(account);
+  const [text] = Array.isArray(data) ? data : [];
+  return Buffer.from(typeof text === "string" ? text : "", "base64");
 }
 
 /** Reads a response that names its slot. */

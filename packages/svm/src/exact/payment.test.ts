@@ -13,6 +13,7 @@ describe("an ordinary payment", () => {
         identity: expect.stringMatching(/^solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1\|[0-9a-f]{64}$/),
         payer: PAYER.publicKey.toBase58(),
         expiresAtSeconds: NOW + 300,
+        settleBySeconds: NOW + 40,
         expiredReason: "invalid_transaction_state",
       });
     },

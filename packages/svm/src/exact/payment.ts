@@ -68,11 +68,18 @@ export function readSvmPayment(payload: unknown, terms: Terms): Reading<SvmPayme
 }
 
 /**
- * A transaction is valid for 150 slots of some 0.4 seconds after its block, but does not contain the time of that block. A
+ * A transaction is valid for 150 blocks of some 0.4 seconds after its block, but does not contain the time of that block. A
  * payment is remembered for longer than it can be carried out. Otherwise it could be used twice.
  */
 const SHORTEST_MEMORY_SECONDS = 180;
 const LONGEST_MEMORY_SECONDS = 60 * 60;
+
+/**
+ * For how long a payment can surely settle that arrives now, if nobody asks a node. Its 150 blocks take 60 seconds at least. The
+ * blockhash was up to 32 blocks old when the client got it: many clients ask for a final one, as nodes do by default (the
+ * reference's TypeScript client asks for a confirmed one). That leaves 47 seconds, and 7 for the client to sign and send it.
+ */
+const SETTLE_SECONDS = 40;
 
 /** Implements `readPayment` of the `exact` scheme. Total. */
 export function readTransferPayment(
@@ -90,6 +97,7 @@ export function readTransferPayment(
     identity: `${requirements.network}|${digest}`,
     payer,
     expiresAtSeconds: Math.ceil(nowSeconds + memorySeconds(requirements.maxTimeoutSeconds)),
+    settleBySeconds: Math.floor(nowSeconds) + SETTLE_SECONDS,
     expiredReason: "invalid_transaction_state",
   };
 }

@@ -34,6 +34,7 @@ import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
 import { readDepth, readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
 import { readSvmPayment, readTransferPayment } from "./payment.js";
+import { createDeadlineReader } from "./read-deadline.js";
 import { MEMO_EXPECTED, readMemo, readTerms } from "./terms.js";
 
 /** Creates the scheme. It needs no key and no chain library. Only the methods that get an `rpc` ask a node. */
@@ -47,6 +48,7 @@ export function exactSvm(): Scheme {
     completeExtra,
     findPayment: findTransferPayment,
     readConfirmations: (query: TransactionQuery) => orUnclear(() => readTransactionDepth(query)),
+    readDeadline: createDeadlineReader(),
     readBalance: (query: PaymentQuery) => orUnclear(() => readSource(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkTokenAccount(query)),
   } as const);

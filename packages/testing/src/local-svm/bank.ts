@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import type { Address, Transaction } from "@solana/kit";
 import type { FailedTransactionMetadata, LiteSVM } from "litesvm";
 import { LocalChainError } from "../local-chain/rpc.js";
@@ -27,6 +28,11 @@ export async function loadLibraries(): Promise<Libraries> {
   }
 }
 
+/** The number of blocks for which a blockhash is valid. */
+const BLOCKHASH_LIFE = 150;
+
+const SECONDS_PER_BLOCK = 0.4;
+
 /** A transaction in a block. */
 export interface Landed {
   readonly signature: string;
@@ -45,6 +51,9 @@ export class Bank {
   readonly #libraries: Libraries;
   readonly #landed: Landed[] = [];
   #slot = 1000;
+  #blockhashAge = 0;
+  /** The part of a block for which time has passed. */
+  #blocksDue = 0;
 
   constructor(libraries: Libraries) {
     this.#libraries = libraries;
@@ -60,10 +69,46 @@ export class Bank {
     return this.#landed;
   }
 
+  /** For how many more blocks transactions may have the last blockhash. */
+  get blocksLeft(): number {
+    return BLOCKHASH_LIFE - this.#blockhashAge;
+  }
+
   /** Advances the chain, so that the last blockhash expires. */
   expireBlockhash(): void {
     this.#slot++;
+    this.#blockhashAge = 0;
     this.svm.expireBlockhash();
+  }
+
+  /** Advances the chain by the blocks of some whole seconds, and its clock. The last blockhash expires if it gets too old. */
+  passTime(seconds: number): void {
+    const clock = this.svm.getClock();
+    clock.unixTimestamp += BigInt(seconds);
+    this.svm.setClock(clock);
+    this.#blocksDue += seconds / SECONDS_PER_BLOCK;
+    const blocks = Math.floor(this.#blocksDue);
+    this.#blocksDue -= blocks;
+    this.#slot += blocks;
+    this.#blockhashAge += blocks;
+    if (this.#blockhashAge > BLOCKHASH_LIFE) this.expireBlockhash();
+  }
+
+  /** The last 150 blockhashes as their account has them, the newest first. Only one of them is of a transaction. */
+  recentBlockhashes(): Buffer {
+    const toBytes = this.#libraries.kit.getBase58Encoder();
+    const entries = Array.from({ length: BLOCKHASH_LIFE }, (_, age) => {
+      const isLast = age === this.#blockhashAge;
+      const hash = isLast
+        ? Buffer.from(toBytes.encode(this.svm.latestBlockhash()))
+        : createHash("sha256")
+            .update(`block ${this.#slot - age}`)
+            .digest();
+      return Buffer.concat([hash, Buffer.alloc(8)]);
+    });
+    const count = Buffer.alloc(8);
+    count.writeUInt32LE(entries.length);
+    return Buffer.concat([count, ...entries]);
   }
 
   setAccount(where: string, program: string, data: Uint8Array): void {

@@ -51,6 +51,8 @@ export interface LocalSvm {
   expireBlockhash(): void;
   /** Sets the clock of the chain, which does not run. Unix seconds. */
   setTime(seconds: number): void;
+  /** Advances the clock by whole seconds, and one block for each 0.4 of them. A blockhash expires when it is older than 150 blocks. */
+  passTime(seconds: number): void;
   /** Executes the kept transactions. */
   land(): void;
   /** Ends the node. Further calls do nothing. */
@@ -146,6 +148,10 @@ class LocalNetwork implements LocalSvm {
     const clock = svm.getClock();
     clock.unixTimestamp = BigInt(seconds);
     svm.setClock(clock);
+  }
+
+  passTime(seconds: number): void {
+    this.#parts.bank.passTime(seconds);
   }
 
   land(): void {

@@ -13,8 +13,8 @@ import type { Bank } from "./bank.js";
 /** The hash of devnet's first block. */
 const GENESIS = "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG";
 
-/** The number of blocks for which a blockhash is valid. */
-const BLOCKHASH_LIFE = 150;
+/** LiteSVM's own list has one entry. */
+const RECENT_BLOCKHASHES = "SysvarRecentB1ockHashes11111111111111111111";
 
 /** How the node handles transactions, see `LocalSvm`. */
 export type Handling = "carry-out" | "keep" | "forget" | "lose-answer";
@@ -77,7 +77,7 @@ export class LocalNode {
     getLatestBlockhash: () =>
       this.#inContext({
         blockhash: this.#bank.svm.latestBlockhash(),
-        lastValidBlockHeight: this.#bank.slot + BLOCKHASH_LIFE,
+        lastValidBlockHeight: this.#bank.slot + this.#bank.blocksLeft,
       }),
     isBlockhashValid: (blockhash) => this.#inContext(blockhash === this.#bank.svm.latestBlockhash()),
     getBalance: (where) => this.#inContext(this.#bank.lamportsOf(String(where))),
@@ -97,14 +97,15 @@ export class LocalNode {
   #account(where: unknown): object | null {
     const account = this.#bank.account(String(where));
     if (account === undefined) return null;
-    const { executable, programAddress: owner, space, lamports } = account;
+    const { executable, programAddress: owner, lamports } = account;
+    const data = where === RECENT_BLOCKHASHES ? this.#bank.recentBlockhashes() : Buffer.from(account.data);
     return {
-      data: [Buffer.from(account.data).toString("base64"), "base64"],
+      data: [data.toString("base64"), "base64"],
       executable,
       lamports,
       owner,
       rentEpoch: 0,
-      space,
+      space: data.length,
     };
   }
 

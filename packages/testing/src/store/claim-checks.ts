@@ -5,7 +5,7 @@
  * @module
  */
 import { type PaymentRecord, RELEASABLE } from "@farebox/core";
-import { broughtTo, claimed, claimOf, moved, RESPONSE, STATES } from "./sample-payments.js";
+import { anyOf, broughtTo, claimed, claimOf, moved, RESPONSE, STATES } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
 const CLAIMANTS = 200;
@@ -16,7 +16,7 @@ const LONG = "0123456789abcdef".repeat(125);
  * Each is a different payment, although a database may treat some of them as equal. All are well-formed Unicode of 1 to 2000
  * characters without NUL: the gate lets no other identity reach a store.
  */
-const ODD_IDENTITIES: readonly string[] = [
+export const ODD_IDENTITIES: readonly string[] = [
   "eip155:84532|0x036cbd53842c5426634e7929541ec2318f3dcf7e|0x857b|0xf374",
   "__proto__",
   "constructor",
@@ -154,11 +154,14 @@ const RACES = 100;
 
 /** The checks of `release`. */
 export const RELEASE_CHECKS: readonly Check[] = [
-  { name: `release: removes a payment that is ${RELEASABLE.join(" or ")}, and no other`, run: whereItMay },
+  { name: `release: removes a payment that is ${anyOf(RELEASABLE)}, and no other`, run: whereItMay },
   { name: "release: works for the owner only", run: ownerAlone },
   { name: "release: leaves no field to the next claim", run: nothingLeft },
   { name: "release: frees the payment for one of the concurrent claims", run: againstClaims },
-  { name: "release: happens before settlement or not at all", run: againstSettling },
+  ...(["claimed", "metering"] as const).map((from) => ({
+    name: `release: happens before the settlement of a payment that is ${from}, or not at all`,
+    run: (stage: Stage) => againstSettling(stage, from),
+  })),
 ];
 
 async function whereItMay(stage: Stage): Promise<void> {
@@ -210,11 +213,11 @@ async function againstClaims(stage: Stage): Promise<void> {
   else await demandRecord(stage.store, { ...request, owner, state: "claimed" }, when);
 }
 
-async function againstSettling(stage: Stage): Promise<void> {
+async function againstSettling(stage: Stage, from: "claimed" | "metering"): Promise<void> {
   for (let at = 0; at < RACES; at++) {
     const identity = `p${at}`;
-    const before = await claimed(stage, { identity });
-    const settle = { identity, from: "claimed", to: "settling", owner: "run" } as const;
+    const before = await broughtTo(stage, from, { identity });
+    const settle = { identity, from, to: "settling", owner: "run" } as const;
     // Each of the two calls is first half of the time.
     const results = await concurrently<boolean | undefined>(stage, 2, async (store, turn) => {
       if (turn === at % 2) return store.transition(settle);

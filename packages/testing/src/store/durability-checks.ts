@@ -7,6 +7,7 @@
 import { type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
 import { demandIdentifierTaken } from "./identifier-checks.js";
 import {
+  anyOf,
   broughtTo,
   claimed,
   claimOf,
@@ -35,7 +36,7 @@ export const KEEPING_CHECKS: readonly Check[] = [
 /** For stores that accept a clock. */
 export const EXPIRY_CHECKS: readonly Check[] = [
   { name: "expiry: keeps a payment in any state until ten minutes after it has expired", run: keeps },
-  { name: `expiry: removes a payment after that, unless it is ${UNFINISHED.join(" or ")}`, run: forgets },
+  { name: `expiry: removes a payment after that, unless it is ${anyOf(UNFINISHED)}`, run: forgets },
   { name: "expiry: keeps an unfinished payment whole after that, or removes it", run: keepsOrForgetsUnfinished },
   { name: "expiry: frees an identifier with its payment, and not before", run: freesIdentifier },
   { name: "expiry: an unfinished payment is listed for as long as it is kept", run: listsWhatIsKept },
@@ -203,10 +204,14 @@ async function findsUnfinished(stage: Stage): Promise<void> {
   const second = await claimed(stage, { identity: "q" });
   const again = await moved(stage, second, { to: "settling", ...fields });
   const unknown = await moved(stage, again, { to: "unknown", leaseUntilMs: null });
+  const third = await claimed(stage, { identity: "r" });
+  const metering = await moved(stage, third, { to: "metering", ...fields });
+  const due = await broughtTo(stage, "due", { identity: "s" });
   await broughtTo(stage, "settled", { identity: "ended" });
   const store = await stage.reopen();
-  for (const record of [settling, unknown]) await demandRecord(store, record, "after reopening");
-  await demandUnfinished(store, [settling, unknown], "after reopening");
+  const all = [settling, unknown, metering, due];
+  for (const record of all) await demandRecord(store, record, "after reopening");
+  await demandUnfinished(store, all, "after reopening");
 }
 
 async function keepsIdentifiers(stage: Stage): Promise<void> {
@@ -254,7 +259,8 @@ async function readAtOnce(stage: Stage): Promise<void> {
 }
 
 async function endedByAnother(stage: Stage): Promise<void> {
-  const records = [await broughtTo(stage, "settling"), await broughtTo(stage, "unknown", { identity: "q" })];
+  const records: PaymentRecord[] = [];
+  for (const state of UNFINISHED) records.push(await broughtTo(stage, state, { identity: state }));
   const last = stage.stores.at(-1) as PaymentStore;
   await demandUnfinished(last, records, "by the other store");
   for (const record of records) {

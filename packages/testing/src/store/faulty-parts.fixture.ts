@@ -1,4 +1,4 @@
-/** Stores with `renew`, `watch`, `runs` and `keep`, all but one of them with a fault. */
+/** Stores with `renew`, `watch`, `runs`, `exposure` and `keep`, all but one of them with a fault. */
 import { setImmediate } from "node:timers/promises";
 import {
   createMemoryStore,
@@ -7,6 +7,7 @@ import {
   type PaymentStore,
   type SharedRun,
   type SharedRuns,
+  UNLEASED,
 } from "@farebox/core";
 import type { Open } from "./faulty-databases.fixture.js";
 import { connectionTo, reading } from "./faulty-stores.fixture.js";
@@ -14,11 +15,11 @@ import { connectionTo, reading } from "./faulty-stores.fixture.js";
 /** A store that has everything. */
 export type FullStore = Required<Omit<PaymentStore, "ready">>;
 
-const NOT_RENEWED = ["rejected", "unsent", "unknown"];
-
 /** A memory store with everything. */
 export function createFullStore(now: () => number): FullStore {
   const memory = createMemoryStore(now);
+  const { exposure } = memory;
+  if (exposure === undefined) throw new TypeError("a memory store counts exposure");
   const leases = new Map<string, number>();
   const watchers = new Map<string, Set<() => void>>();
   const leased = (record: PaymentRecord) => {
@@ -45,7 +46,7 @@ export function createFullStore(now: () => number): FullStore {
     async renew(owned, leaseUntilMs) {
       for (const { identity, owner } of owned) {
         const record = await memory.find(identity);
-        if (record?.owner === owner && !NOT_RENEWED.includes(record.state)) leases.set(identity, leaseUntilMs);
+        if (record?.owner === owner && !UNLEASED.includes(record.state)) leases.set(identity, leaseUntilMs);
       }
     },
     watch(identity, onChange) {
@@ -54,6 +55,7 @@ export function createFullStore(now: () => number): FullStore {
       return () => void watchers.get(identity)?.delete(call);
     },
     runs: createRuns(),
+    exposure,
     keep: createKeep(),
   };
 }
@@ -83,8 +85,8 @@ function createKeep(): FullStore["keep"] {
 }
 
 function connectFully(store: FullStore): FullStore {
-  const { renew, watch, runs, keep } = store;
-  return { ...connectionTo(store), renew, watch, runs, keep };
+  const { renew, watch, runs, exposure, keep } = store;
+  return { ...connectionTo(store), renew, watch, runs, exposure, keep };
 }
 
 /** Opens a database whose connections have a fault; each connection has its own copy of it. */
@@ -114,6 +116,21 @@ export const renewsEveryState = openFullWith((store) => {
       leaseUntilMs: leases.get(record.identity) ?? record.leaseUntilMs ?? 0,
     })),
     renew: (owned, until) => owned.forEach(({ identity }) => void leases.set(identity, until)),
+  };
+});
+
+/** Like a store that does not know the states of metered payments. */
+export const renewsDue = openFullWith((store) => {
+  const leases = new Map<string, number>();
+  return {
+    ...reading(store, (record) => {
+      const leaseUntilMs = leases.get(record.identity);
+      return leaseUntilMs === undefined || record.state !== "due" ? record : { ...record, leaseUntilMs };
+    }),
+    renew(owned, until) {
+      for (const { identity } of owned) leases.set(identity, until);
+      return store.renew(owned, until);
+    },
   };
 });
 

@@ -174,6 +174,28 @@ export function letsFormerOwnerEnd(now: () => number): PaymentStore {
   };
 }
 
+/** Takes an amount that is counted again for a transition that was made. */
+export function countsOnce(now: () => number): PaymentStore {
+  const store = createMemoryStore(now);
+  return {
+    ...connectionTo(store),
+    async transition(change) {
+      const record = await store.find(change.identity);
+      const isRepeated = record?.state === "metering" && record.owner === change.owner && change.to === "metering";
+      return isRepeated || store.transition(change);
+    },
+  };
+}
+
+/** Releases claimed payments, but not those that are metered. */
+export function keepsMetered(now: () => number): PaymentStore {
+  const store = createMemoryStore(now);
+  const release = async (identity: string, owner: string) => {
+    if ((await store.find(identity))?.state !== "metering") await store.release(identity, owner);
+  };
+  return { ...connectionTo(store), release };
+}
+
 /** Releases claimed payments, but not rejected ones. */
 export function keepsRejected(now: () => number): PaymentStore {
   const store = createMemoryStore(now);
@@ -212,7 +234,7 @@ export function looksThenReleases(now: () => number): PaymentStore {
     async release(identity, owner) {
       const record = await store.find(identity);
       await setImmediate();
-      if (record?.owner === owner && record.state === "claimed") released.add(identity);
+      if (record?.owner === owner && ["claimed", "metering"].includes(record.state)) released.add(identity);
     },
   };
 }

@@ -45,6 +45,9 @@ export const listsNothing = (now: Now) => listing(now, () => false);
 export const listsEverything = (now: Now) => listing(now, () => true);
 export const listsSettling = (now: Now) => listing(now, ({ state }) => state === "settling");
 export const listsUnknown = (now: Now) => listing(now, ({ state }) => state === "unknown");
+/** Like a store that does not know the states of metered payments. */
+export const listsNothingMetered = (now: Now) =>
+  listing(now, ({ state }) => state === "settling" || state === "unknown");
 /** Hides leased payments, although a process may find its own leases after a restart. */
 export const listsWhatIsNotLeased = (now: Now) =>
   listing(now, (record) => isUnfinished(record) && (record.leaseUntilMs ?? 0) <= now());
@@ -126,6 +129,24 @@ export function locksWhileWalked(now: Now): PaymentStore {
 /** Keeps a list of unfinished payments, and never removes ended ones. */
 export function remembersWhatHasEnded(now: Now): PaymentStore {
   return keepingList(now, false);
+}
+
+/** Keeps a list of unfinished payments, and leaves those in it that are released. */
+export function remembersWhatIsReleased(now: Now): PaymentStore {
+  const store = createMemoryStore(now);
+  const released = new Map<string, PaymentRecord>();
+  return {
+    ...connectionTo(store),
+    async release(identity, owner) {
+      const record = await store.find(identity);
+      await store.release(identity, owner);
+      if (record !== undefined && isUnfinished(record)) released.set(identity, record);
+    },
+    async *unfinished() {
+      yield* store.unfinished();
+      yield* released.values();
+    },
+  };
 }
 
 /** Keeps a list of unfinished payments, and never removes expired ones. */

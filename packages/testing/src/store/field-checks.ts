@@ -4,7 +4,17 @@
  * @module
  */
 import type { FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
-import { broughtTo, claimed, IDENTIFIER, moved, RECEIPT, REFUSAL, REQUEST, RESPONSE } from "./sample-payments.js";
+import {
+  broughtTo,
+  claimed,
+  IDENTIFIER,
+  moved,
+  RECEIPT,
+  REFUSAL,
+  REQUEST,
+  RESPONSE,
+  requestOf,
+} from "./sample-payments.js";
 import { type Check, demandRecord, type Stage } from "./stage.js";
 
 /** The checks of the fields. */
@@ -14,6 +24,7 @@ export const FIELD_CHECKS: readonly Check[] = [
   { name: "fields: a receipt is kept and replaced", run: receipt },
   { name: "fields: a request is kept, replaced, and removed by null", run: request },
   { name: "fields: a request is returned as it was written", run: wholeRequest },
+  { name: "fields: a request is replaced while a response is metered, and kept when it is due", run: meteredRequest },
   { name: "fields: a lease is kept to the millisecond, replaced, and removed by null alone", run: lease },
   { name: "fields: all fields survive a change of owner", run: newOwner },
   { name: "fields: a body is returned byte for byte", run: bodies },
@@ -79,6 +90,20 @@ async function request(stage: Stage): Promise<void> {
 
 async function wholeRequest(stage: Stage): Promise<void> {
   await walk(stage, await claimed(stage), [{ to: "settling", request: REQUEST }, { to: "unknown" }]);
+}
+
+async function meteredRequest(stage: Stage): Promise<void> {
+  const leaseUntilMs = stage.clock.now() + 8_000;
+  await walk(stage, await claimed(stage, { identifier: IDENTIFIER, leaseUntilMs }), [
+    { to: "metering", request: requestOf("0") },
+    { to: "metering", request: requestOf("9007199254740993"), leaseUntilMs: leaseUntilMs + 1 },
+    { to: "metering" },
+    { to: "settling", request: REQUEST, facilitator: "a.example" },
+    { to: "due", receipt: REFUSAL, leaseUntilMs: null },
+    { to: "settling", newOwner: "next", leaseUntilMs },
+    { to: "due", facilitator: null, leaseUntilMs: null },
+    { to: "rejected", request: null },
+  ]);
 }
 
 async function lease(stage: Stage): Promise<void> {

@@ -1,11 +1,18 @@
 /**
- * The checks of what a store may have besides its five methods: `renew`, `watch`, `runs` and `keep`. Each is checked if the traits say
- * that the store has it.
+ * The checks of what a store may have besides its five methods: `renew`, `watch`, `runs` and `keep`; `exposure` is in
+ * `exposure-checks.ts`. Each is checked if the traits say that the store has it.
  *
  * @module
  */
-import { type PaymentRecord, type PaymentStore, type SharedRun, type SharedRuns, StoreError } from "@farebox/core";
-import { broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
+import {
+  type PaymentRecord,
+  type PaymentStore,
+  type SharedRun,
+  type SharedRuns,
+  StoreError,
+  UNLEASED,
+} from "@farebox/core";
+import { anyOf, broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, demandRecord, type Stage } from "./stage.js";
 
 /** Enough for more than one statement or script. */
@@ -13,7 +20,7 @@ const MANY = 1_200;
 
 /** For stores with `renew`. */
 export const RENEW_CHECKS: readonly Check[] = [
-  { name: "renew: sets the lease in each state but rejected, unsent and unknown", run: renewsStates },
+  { name: `renew: sets the lease of each payment but those that are ${anyOf(UNLEASED)}`, run: renewsStates },
   { name: "renew: changes the records of their owners alone, and nothing but the lease", run: renewsOwned },
   { name: `renew: sets ${MANY} leases in one call`, run: renewsMany },
   { name: "renew: accepts no records, and ones that are gone", run: renewsNothing },
@@ -25,7 +32,7 @@ async function renewsStates(stage: Stage): Promise<void> {
   for (const state of STATES) records.push(await broughtTo(stage, state, { identity: state }));
   await renew(stage.store, records, leaseUntilMs);
   for (const record of records) {
-    const isRenewed = !["rejected", "unsent", "unknown"].includes(record.state);
+    const isRenewed = !UNLEASED.includes(record.state);
     const expected = isRenewed ? { ...record, leaseUntilMs } : record;
     await demandRecord(stage.store, expected, `of a payment that is ${record.state}, after renew`);
   }

@@ -22,6 +22,11 @@ export const STATES: readonly PaymentState[] = Object.freeze(Object.keys(TRANSIT
 
 const DEPTH = 20;
 
+/** States as the names of checks list them: `settling, due or unknown`. */
+export function anyOf(states: readonly PaymentState[]): string {
+  return states.join(", ").replace(/, (\w+)$/, " or $1");
+}
+
 /** The identifier of a claim: a digest. */
 export const IDENTIFIER = "q0Zk-8d_Lr3xW5uT7yB1nM2cV4sA6fG9hJ0pE8iO1wQ";
 
@@ -75,14 +80,21 @@ export const REQUEST: FacilitatorRequest = Object.freeze<FacilitatorRequest>({
   paymentRequirements: requirements(),
 });
 
+/** A request like `REQUEST`, for another amount. */
+export function requestOf(amount: string): FacilitatorRequest {
+  return { ...REQUEST, paymentRequirements: { ...REQUEST.paymentRequirements, amount } };
+}
+
 /** The transitions from a claim to each state. */
 const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   claimed: [],
+  metering: ["metering"],
   settling: ["settling"],
   settled: ["settling", "settled"],
   owed: ["settling", "settled", "owed"],
   rejected: ["settling", "rejected"],
   unsent: ["settling", "unsent"],
+  due: ["metering", "settling", "due"],
   unknown: ["settling", "unknown"],
 };
 

@@ -39,6 +39,8 @@ export interface StoreTraits {
   readonly watch?: boolean;
   /** The store has `runs`. Default `false`. */
   readonly runs?: boolean;
+  /** The store has `exposure`. Default `false`. */
+  readonly exposure?: boolean;
   /** The store has `keep`. Default `false`. */
   readonly keep?: boolean;
 }

@@ -1,6 +1,7 @@
 import { createMemoryStore, type PaymentRecord, type PaymentStore } from "@farebox/core";
 import { describe, expect, test } from "vitest";
 import * as databases from "./faulty-databases.fixture.js";
+import * as exposure from "./faulty-exposure.fixture.js";
 import * as fields from "./faulty-fields.fixture.js";
 import * as identifiers from "./faulty-identifiers.fixture.js";
 import * as parts from "./faulty-parts.fixture.js";
@@ -14,7 +15,7 @@ const { openDatabase, openMemory } = databases;
 type Open = databases.Open;
 
 describe("the store in memory", () => {
-  test.each(createStoreConformance(openMemory))("$name", ({ run }) => run());
+  test.each(createStoreConformance(openMemory, { exposure: true }))("$name", ({ run }) => run());
 });
 
 describe("a store in a database", () => {
@@ -74,12 +75,19 @@ const FAULTY_STORES: readonly Faulty[] = [
   ["headers are an object", (now) => fields.answering(now, fields.headersAsObject), /headers are returned/],
   ["header names are in lower case", (now) => fields.answering(now, fields.lowerCaseHeaders), /headers are returned/],
   ["a list of header values is joined", (now) => fields.answering(now, fields.joinedHeaders), /headers are returned/],
-  ["nothing can be released", (now) => faulty.broken(now, { release: async () => {} }), /claimed or rejected/],
+  [
+    "nothing can be released",
+    (now) => faulty.broken(now, { release: async () => {} }),
+    /claimed, metering or rejected/,
+  ],
   ["any owner may release", faulty.anybodyReleases, /release: works for the owner only/],
   ["any state may be released", faulty.releasesAnything, /and no other/],
-  ["releases that look before they delete", faulty.looksThenReleases, /happens before settlement/],
+  ["releases that look before they delete", faulty.looksThenReleases, /happens before the settlement of .* claimed/],
+  ["releases of metered payments that look before they delete", faulty.looksThenReleases, /settlement of .* metering/],
   ["a response survives a release", fields.keepsAnswersApart, /leaves no field to the next claim/],
-  ["a rejected payment cannot be released", faulty.keepsRejected, /claimed or rejected/],
+  ["a rejected payment cannot be released", faulty.keepsRejected, /claimed, metering or rejected/],
+  ["a metered payment cannot be released", faulty.keepsMetered, /claimed, metering or rejected/],
+  ["an amount is counted once", faulty.countsOnce, /replaced while a response is metered/],
   ["a settling payment cannot be taken over", faulty.skipsWhatIsDone, /take over a payment that is settling/],
   ["a former owner may end a settlement", faulty.letsFormerOwnerEnd, /take over a payment that is settling/],
   ["requests are not kept", (now) => faulty.changing(now, ({ request: _, ...rest }) => rest), /a request is kept/],
@@ -145,10 +153,12 @@ const WRONG_ABOUT_IDENTIFIERS: readonly Faulty[] = [
 ];
 
 const WRONG_ABOUT_UNFINISHED: readonly Faulty[] = [
-  ["nothing is unfinished", unfinished.listsNothing, /yields payments that are settling or unknown/],
+  ["nothing is unfinished", unfinished.listsNothing, /yields payments that are metering, settling, due or unknown/],
   ["everything is unfinished", unfinished.listsEverything, /and nothing else/],
-  ["only settling payments are unfinished", unfinished.listsSettling, /yields payments that are settling or unknown/],
-  ["only unknown payments are unfinished", unfinished.listsUnknown, /yields payments that are settling or unknown/],
+  ["only settling payments are unfinished", unfinished.listsSettling, /yields payments that are metering/],
+  ["only unknown payments are unfinished", unfinished.listsUnknown, /yields payments that are metering/],
+  ["metered payments are not unfinished", unfinished.listsNothingMetered, /yields payments that are metering/],
+  ["released payments stay unfinished", unfinished.remembersWhatIsReleased, /no metered payment that was released/],
   ["leased payments are not unfinished", unfinished.listsWhatIsNotLeased, /yields whole records/],
   ["unfinished payments have no request", unfinished.listsColumns, /yields whole records/],
   ["only a thousand are listed", unfinished.listsThousand, /yields each of 1100 once/],
@@ -180,7 +190,8 @@ const FAULTY_DATABASES: readonly FaultyDatabase[] = [
 ];
 
 const FAULTY_PARTS: readonly FaultyDatabase[] = [
-  ["leases are renewed in every state", parts.renewsEveryState, /renew: sets the lease in each state but/],
+  ["leases are renewed in every state", parts.renewsEveryState, /renew: sets the lease of each payment but/],
+  ["leases of due payments are renewed", parts.renewsDue, /renew: sets the lease of each payment but/],
   ["leases are renewed for any owner", parts.renewsForAnybody, /renew: changes the records of their owners alone/],
   ["only a thousand leases are renewed", parts.renewsThousand, /renew: sets 1200 leases/],
   ["nothing cannot be renewed", parts.renewsAtLeastOne, /renew: accepts no records/],
@@ -195,13 +206,38 @@ const FAULTY_PARTS: readonly FaultyDatabase[] = [
   ["ended runs are hidden and not forgotten", parts.endedRunsAreHidden, /runs: leaves out and forgets runs/],
   ["runs are written before they are read", parts.looksThenRuns, /the last of 100 concurrent ones/],
   ["runs are normalised", parts.runsByTrimmedPayer, /runs: keeps odd payers/],
+  ["each process has its own exposure", exposure.exposureOfProcess, /exposure: returns the sums of the payer/],
+  ["exposure lies in the connection", exposure.exposureOfProcess, /reopen: exposure stays/],
+  ["exposure is told apart by payer", exposure.exposureByPayer, /also that of another payer/],
+  ["exposure cannot be removed", exposure.exposureStays, /exposure: removes the entry of a payment once/],
+  ["all exposure of a payer is removed", exposure.exposureOfPayerIsRemoved, /once, and no other/],
+  ["ended exposure is hidden and not forgotten", exposure.endedExposureIsHidden, /exposure: leaves out and forgets/],
+  ["ended exposure of other payers stays", exposure.endedExposureOfOthersStays, /ended, of all payers/],
+  ["exposure ends by the second", exposure.exposureInSeconds, /exposure: leaves out and forgets/],
+  ["the first end of exposure stays", exposure.firstEndStays, /exposure: follows an end that is moved/],
+  ["exposure is a float", exposure.exposureIsFloat, /exposure: adds large amounts exactly/],
+  ["payments that others owe are named", exposure.dueOfEveryone, /exposure: names up to 16/],
+  ["all payments that are owed are named", exposure.dueWithoutEnd, /exposure: names up to 16/],
+  ["payments that are not owed are named", exposure.everythingIsDue, /exposure: names up to 16/],
+  ["exposure of payers in lower case", exposure.exposureInLowerCase, /exposure: keeps odd payers/],
+  ["exposure is written before it is read", exposure.exposesThenLooks, /the last of 100 concurrent ones/],
+  ["exposure is read before it is written", exposure.looksThenExposes, /the last of 100 concurrent ones/],
+  ["replaced exposure is read before it is written", exposure.looksThenSums, /counts a payment once/],
   ["the last value is kept", parts.keepsLast, /keep: returns the value of the first/],
   ["values are read before they are kept", parts.looksThenKeeps, /keep: returns the value of the first/],
   ["names of values in lower case", parts.keepsInLowerCase, /keep: distinguishes names/],
   ["reopened, no value is kept", parts.keepsInConnection, /reopen: a kept value stays/],
 ];
 
-const FULL: StoreTraits = { durable: true, shared: true, renew: true, watch: true, runs: true, keep: true };
+const FULL: StoreTraits = {
+  durable: true,
+  shared: true,
+  renew: true,
+  watch: true,
+  runs: true,
+  exposure: true,
+  keep: true,
+};
 
 /** It fails every check, so it proves little about each. */
 const USELESS_STORE: Faulty = [
@@ -222,7 +258,9 @@ function failuresWith(fault: string, open: Open, traits?: StoreTraits) {
 const ofStore = ([fault, store]: Faulty) => failuresWith(`store: ${fault}`, opening(store));
 /** Only the checks of these parts, all at once: some of them wait. */
 const ofParts = async ([fault, open]: FaultyDatabase) => {
-  const checks = createStoreConformance(open, FULL).filter(({ name }) => /^(renew|watch|runs|keep):|kept/.test(name));
+  const checks = createStoreConformance(open, FULL).filter(({ name }) =>
+    /^(renew|watch|runs|exposure|keep):|kept|exposure/.test(name),
+  );
   const failures = found.get(`parts: ${fault}`) ?? Promise.all(checks.map((check) => failuresOf([check])));
   found.set(`parts: ${fault}`, failures as ReturnType<typeof failuresOf>);
   return (await failures).flat();
@@ -288,7 +326,7 @@ describe("StoreError", () => {
     [{ durable: true }, openDatabase, 'the opened store has "join", but the traits do not say shared: true'],
     [{ renew: true }, openMemory, 'the traits say renew: true, but the opened store has no "renew"'],
     [
-      { durable: true, shared: true, renew: true, watch: true, runs: true },
+      { durable: true, shared: true, renew: true, watch: true, runs: true, exposure: true },
       parts.openFull(),
       'the opened store has "keep", but the traits do not say keep: true',
     ],
@@ -308,10 +346,10 @@ test("a store may keep unfinished payments until they end", async () => {
 
 test("ownClock leaves out the checks of expiry", async () => {
   const open: Open = async () => ({ store: createMemoryStore(), close: async () => {} });
-  expect(await failuresOf(createStoreConformance(open, { ownClock: true }))).toEqual([]);
-  const left = await failuresOf(createStoreConformance(open));
+  expect(await failuresOf(createStoreConformance(open, { ownClock: true, exposure: true }))).toEqual([]);
+  const left = await failuresOf(createStoreConformance(open, { exposure: true }));
   expect(left.map(({ name }) => name)).toEqual([
-    "expiry: removes a payment after that, unless it is settling or unknown",
+    "expiry: removes a payment after that, unless it is metering, settling, due or unknown",
     "expiry: frees an identifier with its payment, and not before",
     "expiry: depends on the current claim, not on a released one",
   ]);

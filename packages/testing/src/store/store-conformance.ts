@@ -11,6 +11,7 @@ import {
   REOPEN_EXPIRY_CHECKS,
   SHARED_CHECKS,
 } from "./durability-checks.js";
+import { EXPOSURE_CHECKS, REOPEN_EXPOSURE_CHECKS } from "./exposure-checks.js";
 import { FIELD_CHECKS } from "./field-checks.js";
 import { IDENTIFIER_CHECKS } from "./identifier-checks.js";
 import { KEEP_CHECKS, RENEW_CHECKS, REOPEN_KEEP_CHECKS, RUN_CHECKS, WATCH_CHECKS } from "./optional-checks.js";
@@ -71,6 +72,8 @@ function checksFor(traits: StoreTraits): readonly Check[] {
     ...(traits.renew ? RENEW_CHECKS : []),
     ...(traits.watch ? WATCH_CHECKS : []),
     ...(traits.runs ? RUN_CHECKS : []),
+    ...(traits.exposure ? EXPOSURE_CHECKS : []),
+    ...(traits.exposure && durable ? REOPEN_EXPOSURE_CHECKS : []),
     ...(traits.keep ? KEEP_CHECKS : []),
     ...(traits.keep && durable ? REOPEN_KEEP_CHECKS : []),
   ];
@@ -95,7 +98,7 @@ async function createStage(opened: OpenedStore, clock: StoreClock, traits: Store
   demandTrait("durable", durable, "reopen", opened.reopen !== undefined);
   demandTrait("shared", shared, "join", opened.join !== undefined);
   const { store } = opened;
-  for (const part of ["renew", "watch", "runs", "keep"] as const) {
+  for (const part of ["renew", "watch", "runs", "exposure", "keep"] as const) {
     demandTrait(part, traits[part] ?? false, part, store[part] !== undefined);
   }
   const joined = await opened.join?.();

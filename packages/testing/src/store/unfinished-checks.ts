@@ -4,7 +4,7 @@
  * @module
  */
 import { type PaymentRecord, type PaymentStore, UNFINISHED } from "@farebox/core";
-import { broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
+import { anyOf, broughtTo, claimed, claimOf, IDENTIFIER, moved, REQUEST, RESPONSE, STATES } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, type Stage } from "./stage.js";
 
 const MANY = 1_100;
@@ -12,9 +12,10 @@ const CHANGES = 100;
 
 /** The checks of `unfinished`. */
 export const UNFINISHED_CHECKS: readonly Check[] = [
-  { name: "unfinished: yields payments that are settling or unknown, and nothing else", run: twoStates },
+  { name: `unfinished: yields payments that are ${anyOf(UNFINISHED)}, and nothing else`, run: byState },
   { name: "unfinished: yields whole records", run: whole },
   { name: "unfinished: yields no payment whose settlement has ended", run: ended },
+  { name: "unfinished: yields no metered payment that was released, or that is due no more", run: meteredEnded },
   { name: `unfinished: yields each of ${MANY} once`, run: many },
   {
     name: `unfinished: misses none while ${CHANGES} others end, and yields none twice`,
@@ -36,7 +37,7 @@ export async function demandUnfinished(
   demandEqual(byIdentity(found), byIdentity(expected), `unfinished ${when}`);
 }
 
-async function twoStates(stage: Stage): Promise<void> {
+async function byState(stage: Stage): Promise<void> {
   await demandUnfinished(stage.store, [], "of an empty store");
   const records: PaymentRecord[] = [];
   for (const state of STATES) records.push(await broughtTo(stage, state, { identity: state }));
@@ -52,6 +53,9 @@ async function whole(stage: Stage): Promise<void> {
   await demandUnfinished(stage.store, [settling], "with a payment that is settling");
   const unknown = await moved(stage, settling, { to: "unknown", leaseUntilMs: null });
   await demandUnfinished(stage.store, [unknown], "with a payment that is unknown");
+  const next = await claimed(stage, { identity: "q" });
+  const metering = await moved(stage, next, { to: "metering", request: REQUEST, leaseUntilMs });
+  await demandUnfinished(stage.store, [unknown, metering], "with a payment that is metering");
 }
 
 async function ended(stage: Stage): Promise<void> {
@@ -66,6 +70,22 @@ async function ended(stage: Stage): Promise<void> {
   const again = await claimed(stage, { identity: "rejected" });
   await demandUnfinished(stage.store, [], "after a release and another claim");
   await demandUnfinished(stage.store, [await moved(stage, again, { to: "settling" })], "with one that was released");
+}
+
+async function meteredEnded(stage: Stage): Promise<void> {
+  const metering = await broughtTo(stage, "metering");
+  const counted = await moved(stage, metering, { to: "metering", request: REQUEST });
+  await demandUnfinished(stage.store, [counted], "with one that is metering");
+  await stage.store.release("p", "run");
+  await demandUnfinished(stage.store, [], "after its release");
+  const again = await claimed(stage);
+  await demandUnfinished(stage.store, [], "after its release and another claim");
+  await demandUnfinished(stage.store, [await moved(stage, again, { to: "metering" })], "with one that was released");
+  await stage.store.release("p", "run");
+  const due = await broughtTo(stage, "due", { identity: "q" });
+  await demandUnfinished(stage.store, [due], "with one that is due");
+  await moved(stage, due, { to: "rejected" });
+  await demandUnfinished(stage.store, [], "after its time is over");
 }
 
 async function many(stage: Stage): Promise<void> {

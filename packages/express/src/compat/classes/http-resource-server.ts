@@ -4,7 +4,7 @@
  * @module
  */
 import type { Issues } from "@farebox/core/issues";
-import { type Registrations, readResourceServer } from "../translation/registrations.js";
+import { type Registrations, readResourceServer, refuseOverrides } from "../translation/registrations.js";
 import { entriesOf, optionsOf, RouteConfigurationError, validateRoutes } from "../translation/routes.js";
 import type { PaywallProvider, ProtectedRequestHook, RoutesConfig, RouteValidationError } from "../types.js";
 import type { x402ResourceServer } from "./resource-server.js";
@@ -101,10 +101,7 @@ export function readHTTPResourceServer(
     Record<"server" | "routes" | "protectedRequestHooks" | "paywallProvider", unknown>
   >;
   const registrations = readResourceServer(server, `${path}.server`, issues);
-  for (const name of overriddenIn(httpServer)) {
-    const expected = "the method of x402HTTPResourceServer: the engine takes its place, and would not call this one";
-    issues.addText(`${path}.${name}`, expected, "a method of a subclass");
-  }
+  refuseOverrides(httpServer, "onProtectedRequest", path, issues);
   const isList = Array.isArray(protectedRequestHooks);
   if (!isList) {
     const expected =
@@ -119,16 +116,4 @@ export function readHTTPResourceServer(
     protectedRequestHooks,
     paywallProvider: paywallProvider as PaywallProvider | undefined,
   };
-}
-
-/** Methods of the class that a subclass, or the seller, has replaced. */
-function overriddenIn(httpServer: object): readonly string[] {
-  let base: object | null = httpServer;
-  while (base !== null && !Object.hasOwn(base, "onProtectedRequest")) base = Object.getPrototypeOf(base);
-  if (base === null || base === httpServer) return [];
-  const names = Object.getOwnPropertyNames(base).filter((name) => name !== "constructor");
-  return names.filter((name) => {
-    const own = Object.getOwnPropertyDescriptor(base, name)?.value;
-    return typeof own === "function" && Reflect.get(httpServer, name) !== own;
-  });
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { ConfigError, type Extension } from "@farebox/core";
+import { hostExtensions } from "../extensions/host.js";
 import { SalesByHand } from "../translation/by-hand.js";
 import type { EngineOptions } from "../translation/engine-options.js";
 import { engineOptions, findScheme, matchesPattern, registrationsOf } from "../translation/registrations.js";
@@ -177,19 +178,25 @@ export class x402ResourceServer {
     transportContext?: unknown,
   ): Promise<PaymentRequired> {
     const accepts = structuredClone(requirements);
-    const said = error === undefined ? {} : { error };
-    const response: PaymentRequired = { x402Version: 2, ...said, resource: resourceInfo, accepts };
-    for (const [key, declaration] of Object.entries(extensions ?? {})) {
+    const because = error === undefined ? {} : { error };
+    const response: PaymentRequired = { x402Version: 2, ...because, resource: resourceInfo, accepts };
+    const declared = Object.entries(extensions ?? {});
+    const native = declared.filter(([key]) => "compile" in (this.registeredExtensions.get(key) ?? {}));
+    const transport = transportContext as HTTPTransportContext | undefined;
+    const challenge = { extensions: Object.fromEntries(native), transport, resource: resourceInfo, error };
+    const said = native.length === 0 ? {} : await this.#byHand().challenge(requirements, challenge);
+    for (const [key, declaration] of declared) {
       const enrich = this.registeredExtensions.get(key)?.enrichPaymentRequiredResponse;
       const context = {
         requirements: accepts,
         resourceInfo,
-        ...said,
+        ...because,
         paymentRequiredResponse: response,
         transportContext,
       };
-      const data = (await enrich?.(declaration, context)) ?? declaration;
-      response.extensions = { ...response.extensions, [key]: data };
+      const isNative = native.some(([name]) => name === key);
+      const data = isNative ? said[key] : ((await enrich?.(declaration, context)) ?? declaration);
+      if (data !== undefined) response.extensions = { ...response.extensions, [key]: data };
     }
     return response;
   }
@@ -245,9 +252,10 @@ export class x402ResourceServer {
   }
 
   #byHand(): SalesByHand {
-    this.#sales ??= new SalesByHand(registrationsOf(this), (network, scheme) =>
-      this.getRegisteredScheme(network, scheme),
-    );
+    this.#sales ??= new SalesByHand(registrationsOf(this), {
+      schemeOf: (network, scheme) => this.getRegisteredScheme(network, scheme),
+      hostExtensions: (context) => hostExtensions(this.registeredExtensions.values(), context),
+    });
     return this.#sales;
   }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { PriceError } from "@farebox/core";
+import { ConfigError } from "@farebox/core";
 import type {
   AssetAmount,
   MoneyParser,
@@ -14,7 +14,9 @@ import type {
   PaymentRequirements,
   Price,
   SchemeNetworkServer,
+  SupportedKind,
 } from "../types.js";
+import { priceByDefault } from "./default-prices.js";
 import { parseMoney } from "./money.js";
 
 /** What all marker classes have. */
@@ -31,9 +33,10 @@ abstract class BuiltInScheme implements SchemeNetworkServer {
   }
 
   /**
-   * Reads a price by the registered parsers.
+   * Reads a price by the registered parsers, and then as the engine does. The engine does not call it: it is for schemes that are made of
+   * this one.
    *
-   * @throws PriceError when none of them knows it: the default assets are the engine's, see `buildPaymentRequirements`
+   * @throws PriceError when it is no price, or the engine knows no token for it
    */
   async parsePrice(price: Price, network: Network): Promise<AssetAmount> {
     if (typeof price === "object") return price;
@@ -42,10 +45,15 @@ abstract class BuiltInScheme implements SchemeNetworkServer {
       const parsed = await parser(amount, network);
       if (parsed != null) return parsed;
     }
-    throw new PriceError(price, `a price that a money parser of ${this.scheme} reads; see buildPaymentRequirements`);
+    return priceByDefault(this, network, price);
   }
 
-  enhancePaymentRequirements(paymentRequirements: PaymentRequirements): Promise<PaymentRequirements> {
+  /** Adds nothing: the engine adds what a facilitator says. */
+  enhancePaymentRequirements(
+    paymentRequirements: PaymentRequirements,
+    _supportedKind: SupportedKind,
+    _extensionKeys: string[],
+  ): Promise<PaymentRequirements> {
     return Promise.resolve(paymentRequirements);
   }
 }
@@ -100,6 +108,33 @@ export class ExactAvmScheme extends BuiltInScheme {
   override readonly paymentFlows: Readonly<Record<string, PaymentFlowConfig>> = { default: AUTHORIZATION_OR_UPFRONT };
 }
 
+/** A scheme of the reference that settles by escrow. */
+abstract class EscrowScheme extends BuiltInScheme {
+  override readonly paymentFlows: Readonly<Record<string, PaymentFlowConfig>> = {
+    default: { supported: ["escrow"], default: "escrow" },
+  };
+
+  /** @throws ConfigError always: a file that names the class loads, and says at its start what is missing. */
+  constructor(..._options: readonly unknown[]) {
+    super();
+    const expected =
+      "ExactEvmScheme, UptoEvmScheme, ExactSvmScheme or ExactAvmScheme: Farebox does not settle by escrow";
+    throw new ConfigError([{ path: "schemes", expected, received: new.target.name }]);
+  }
+}
+
+/** `upto` on Solana. Refused: it settles by escrow. */
+export class UptoSvmScheme extends EscrowScheme {
+  override readonly scheme = "upto";
+  override readonly defaultAssetTransferMethod = "default";
+}
+
+/** Vouchers on EVM networks. Refused: they settle by escrow. */
+export class BatchSettlementEvmScheme extends EscrowScheme {
+  override readonly scheme = "batch-settlement";
+  override readonly defaultAssetTransferMethod = "default";
+}
+
 interface Registrable {
   register(network: Network, scheme: SchemeNetworkServer): unknown;
 }
@@ -137,28 +172,31 @@ function registerFor<S extends Registrable>(
   return server;
 }
 
-/** The reference's classes that the engine's own schemes stand for, by name, scheme and namespace. */
-const STOCK: readonly (readonly [className: string, scheme: string, namespace: string])[] = [
-  ["ExactEvmScheme", "exact", "eip155"],
-  ["UptoEvmScheme", "upto", "eip155"],
-  ["ExactSvmScheme", "exact", "solana"],
-  ["ExactAvmScheme", "exact", "algorand"],
+/** The classes that the engine's own schemes stand for: ours, and the reference's of these names. */
+const STOCK: readonly (readonly [ours: object, name: string, scheme: string, namespace: string])[] = [
+  [ExactEvmScheme.prototype, "ExactEvmScheme", "exact", "eip155"],
+  [UptoEvmScheme.prototype, "UptoEvmScheme", "upto", "eip155"],
+  [ExactSvmScheme.prototype, "ExactSvmScheme", "exact", "solana"],
+  [ExactAvmScheme.prototype, "ExactAvmScheme", "exact", "algorand"],
 ];
 
 /**
  * Whether the engine's own scheme stands for a registered one: it is of one of the four classes, ours or the reference's, and
- * nothing about it was changed.
+ * nothing about it was changed. Ours are not known by their names, because bundlers change these.
  */
 export function isStock(server: SchemeNetworkServer, network: string): boolean {
   const namespace = network.slice(0, network.indexOf(":"));
   const prototype: unknown = Object.getPrototypeOf(server);
   if (typeof prototype !== "object" || prototype === null) return false;
-  const parent: unknown = Object.getPrototypeOf(prototype);
-  // A subclass may price differently.
-  if (parent !== Object.prototype && parent !== BuiltInScheme.prototype) return false;
   if (Object.hasOwn(server, "parsePrice") || Object.hasOwn(server, "enhancePaymentRequirements")) return false;
-  const { name } = prototype.constructor;
-  return STOCK.some(([className, scheme, of]) => className === name && scheme === server.scheme && of === namespace);
+  // A subclass may price differently.
+  const isBase = Object.getPrototypeOf(prototype) === Object.prototype;
+  return STOCK.some(
+    ([ours, name, scheme, of]) =>
+      (ours === prototype || (isBase && prototype.constructor.name === name)) &&
+      scheme === server.scheme &&
+      of === namespace,
+  );
 }
 
 /** The money parsers of a scheme, ours or the reference's. */
@@ -176,10 +214,21 @@ export type Flow =
       readonly message: string;
     };
 
+/** Methods of the reference's schemes that the engine does not call. Without them a settlement would lack what the scheme adds. */
+const UNCALLED = [
+  "settleOnCancel",
+  "enrichSettlementPayload",
+  "enrichSettlementResponse",
+  "enrichPaymentRequiredResponse",
+] as const;
+
 /** Finds when payments of an option settle. A scheme of 2.10 has no flows: it authorizes. */
 export function flowOf(server: SchemeNetworkServer, extra: Readonly<Record<string, unknown>> = {}): Flow {
   const { scheme, paymentFlows, defaultAssetTransferMethod = "default" } = server;
   const requested = extra["paymentFlow"] ?? undefined;
+  const refuse = (message: string): Flow => ({ ok: false, reason: "unsupported_payment_flow", message });
+  const uncalled = UNCALLED.find((name) => name in server);
+  if (uncalled !== undefined) return refuse(`Scheme "${scheme}" has ${uncalled}, which Farebox would not call.`);
   if (paymentFlows === undefined) return { ok: true, flow: "authorization" };
   const given = extra["assetTransferMethod"];
   const method = typeof given === "string" ? given : defaultAssetTransferMethod;
@@ -190,7 +239,9 @@ export function flowOf(server: SchemeNetworkServer, extra: Readonly<Record<strin
   }
   const flow = requested ?? config.default;
   const supported = config.supported.find((each) => each === flow);
+  if (supported === "escrow") return refuse(`Scheme "${scheme}" settles by escrow, which Farebox does not.`);
   if (supported !== undefined) return { ok: true, flow: supported };
-  const message = `Scheme "${scheme}" assetTransferMethod "${method}" does not support paymentFlow "${String(flow)}". Supported: ${config.supported.join(", ")}.`;
-  return { ok: false, reason: "unsupported_payment_flow", message };
+  return refuse(
+    `Scheme "${scheme}" assetTransferMethod "${method}" does not support paymentFlow "${String(flow)}". Supported: ${config.supported.join(", ")}.`,
+  );
 }

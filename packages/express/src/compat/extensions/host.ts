@@ -22,7 +22,7 @@ import { isPaidInFull, resourceOfGet, toBought, whyUnbound } from "../../extensi
 import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import { SIGN_IN_WITH_X, type SIWxExtension } from "../../extensions/sign-in-with-x.js";
 import { toRequestContext } from "../translation/context.js";
-import { type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
+import { declaredFor, type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
 import type { Registrations } from "../translation/registrations.js";
 import { optionsOf } from "../translation/routes.js";
 import type {
@@ -176,11 +176,11 @@ class HostedDeclaration {
   }
 
   #toSettleResultContext(payment: SettledContext): SettleResultContext {
-    const { request, requirements, receipt, route } = payment;
+    const { request, requirements, receipt } = payment;
     const context = {
       paymentPayload: payment.payload,
       requirements,
-      declaredExtensions: this.#host.routeOf(route)?.extensions ?? {},
+      declaredExtensions: declaredFor(payment, this.#host),
       phase: payment.response === undefined && request !== undefined ? "before-handler" : "after-handler",
       result: receipt,
       ...(request === undefined ? {} : { transportContext: toTransportContext(payment) }),
@@ -250,7 +250,7 @@ const NATIVE: Readonly<Record<keyof ResourceServerExtensionHooks, readonly (keyo
   onAfterVerify: ["afterVerify", "onVerifyFailed"],
   onVerifyFailure: ["onVerifyFailed"],
   onBeforeSettle: ["beforeSettle"],
-  onAfterSettle: ["onSettled"],
+  onAfterSettle: ["onPaid"],
   onSettleFailure: ["afterSettle"],
   onVerifiedPaymentCanceled: ["onCancel", "onHandlerFailed"],
 };

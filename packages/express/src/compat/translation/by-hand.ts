@@ -4,25 +4,32 @@
  *
  * @module
  */
-import type { PaymentPayload as NativePayload, PaymentRequirements as NativeRequirements } from "@farebox/core";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type {
+  Extension,
+  PaymentPayload as NativePayload,
+  PaymentRequirements as NativeRequirements,
+} from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { createPayments, type Payments } from "../../index.js";
+import { decimalsOf } from "../classes/default-prices.js";
 import { FacilitatorResponseError } from "../classes/facilitator-client.js";
 import type {
   HTTPAdapter,
-  HTTPTransportContext,
+  PaymentOption,
   PaymentPayload,
   PaymentRequirements,
   ResourceConfig,
+  ResourceInfo,
   RouteConfig,
   SchemeNetworkServer,
   SettlementOverrides,
   SettleResponse,
   VerifyResponse,
 } from "../types.js";
-import { decimalsOf, type EngineOptions, readOptions, registeredSchemes } from "./engine-options.js";
+import { type EngineOptions, isComplete, readOptions, registeredSchemes } from "./engine-options.js";
 import { FacilitatorCalls, type WatchedCall } from "./facilitator-calls.js";
-import { toNativeHooks } from "./hooks.js";
+import { type CallByHand, type HooksContext, toNativeHooks } from "./hooks.js";
 import { createWarner } from "./notices.js";
 import type { Registrations } from "./registrations.js";
 import { RouteConfigurationError, translateRoutes, validateRoutes } from "./routes.js";
@@ -32,19 +39,23 @@ type SaleByHand = ReturnType<Payments["byHand"]>;
 type RefusalByHand = Extract<Awaited<ReturnType<SaleByHand["verify"]>>, { kind: "refused" }>;
 type OptionsByHand = NonNullable<Parameters<SaleByHand["verify"]>[1]>;
 
+/** What sales by hand need of the server. */
+export interface SalesContext {
+  schemeOf(network: PaymentRequirements["network"], scheme: string): SchemeNetworkServer | undefined;
+  /** The registered extensions, for the engine. */
+  hostExtensions(context: HooksContext): readonly Extension[];
+}
+
 /** Sells by hand what a server has registered. */
 export class SalesByHand {
   readonly #server: Registrations;
-  readonly #schemeOf: (network: PaymentRequirements["network"], scheme: string) => SchemeNetworkServer | undefined;
+  readonly #context: SalesContext;
   readonly #calls: FacilitatorCalls = new FacilitatorCalls();
   #payments: Payments | undefined;
 
-  constructor(
-    server: Registrations,
-    schemeOf: (network: PaymentRequirements["network"], scheme: string) => SchemeNetworkServer | undefined,
-  ) {
+  constructor(server: Registrations, context: SalesContext) {
     this.#server = server;
-    this.#schemeOf = schemeOf;
+    this.#context = context;
   }
 
   /**
@@ -65,16 +76,34 @@ export class SalesByHand {
     return document.accepts.map((offer) => toRequirements(offer as unknown as PaymentRequirements));
   }
 
+  /** What extensions of the engine's own form add to a challenge, of those that are declared. */
+  async challenge(
+    requirements: readonly PaymentRequirements[],
+    {
+      resource,
+      error,
+      ...context
+    }: CallByHand & { readonly resource: ResourceInfo; readonly error: string | undefined },
+  ): Promise<Record<string, unknown>> {
+    const { url, description, mimeType } = resource;
+    const described = Object.entries({ description, mimeType }).filter(([, text]) => text !== undefined);
+    const accepts = requirements.map(optionFor);
+    const sale = await this.#sell({ ...Object.fromEntries(described), accepts, extensions: context.extensions ?? {} });
+    const { request } = optionsFor(null, context);
+    const options = { resource: url, ...(error === undefined ? {} : { error }), ...(request && { request }) };
+    return (await sale.challenge(options)).document?.extensions ?? {};
+  }
+
   /** Verifies a payment, and claims it: until it is settled, or expires, it is valid only once. */
   async verify(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
-    context: CallContext,
+    context: CallByHand,
   ): Promise<VerifyResponse> {
-    const sale = await this.#sell(routeFor(requirements, context));
+    const sale = await this.#sell(this.#routeFor(requirements, context));
     const call = this.#calls.watch(payload);
     try {
-      const verified = await sale.verify(payload, optionsFor(payload, context));
+      const verified = await calls.run(context, () => sale.verify(payload, optionsFor(payload, context)));
       if (verified.kind === "verified") return { isValid: true, payer: verified.payment.payer };
       if (verified.kind === "granted") return { isValid: true };
       if (verified.kind === "replay") return { isValid: false, invalidReason: "payment_already_settled" };
@@ -95,11 +124,11 @@ export class SalesByHand {
   async settle(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
-    context: CallContext & { readonly overrides: SettlementOverrides | undefined },
+    context: CallByHand & { readonly overrides: SettlementOverrides | undefined },
   ): Promise<SettleResponse> {
     const call = this.#calls.watch(payload);
     try {
-      const ended = await this.#settle(payload, requirements, context);
+      const ended = await calls.run(context, () => this.#settle(payload, requirements, context));
       if ("success" in ended) return ended;
       const thrown = call.thrown();
       // Clients of the reference throw what a facilitator refuses with an error status.
@@ -113,9 +142,9 @@ export class SalesByHand {
   async #settle(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
-    { overrides, ...context }: CallContext & { readonly overrides: SettlementOverrides | undefined },
+    { overrides, ...context }: CallByHand & { readonly overrides: SettlementOverrides | undefined },
   ): Promise<SettleResponse | RefusalByHand> {
-    const sale = await this.#sell(routeFor(requirements, context));
+    const sale = await this.#sell(this.#routeFor(requirements, context));
     let payment = this.#find(payload, requirements);
     if (payment === undefined) {
       const verified = await sale.verify(payload, optionsFor(payload, context));
@@ -141,8 +170,17 @@ export class SalesByHand {
     return this.#payments?.engine.findByHand(payload as unknown as NativePayload, terms);
   }
 
+  /** The terms as a route. The engine reads what is declared for an extension that it has, or in its own form. */
+  #routeFor(requirements: PaymentRequirements, { extensions = {} }: CallByHand): RouteConfig {
+    const { registeredExtensions } = this.#server;
+    const declared = Object.entries(extensions).filter(
+      ([key, one]) => registeredExtensions.has(key) || isComplete(one),
+    );
+    return { accepts: [optionFor(requirements)], extensions: Object.fromEntries(declared) };
+  }
+
   async #sell(route: RouteConfig): Promise<SaleByHand> {
-    const errors = validateRoutes({ [KEY]: route }, this.#schemeOf, { withMissing: true });
+    const errors = validateRoutes({ [KEY]: route }, this.#context.schemeOf, { withMissing: true });
     if (errors.length > 0) throw new RouteConfigurationError(errors);
     const payments = this.#engine();
     await payments.engine.ready();
@@ -163,16 +201,24 @@ export class SalesByHand {
     const options = readOptions(server, registeredSchemes(server), issues);
     issues.throwIfAny();
     const more: EngineOptions = this.#server.options ?? {};
-    const hooks = toNativeHooks(this.#server, { routeOf: () => undefined, warn: createWarner(more.logger) });
+    const context: HooksContext = {
+      routeOf: () => undefined,
+      callByHand: () => calls.getStore(),
+      warn: createWarner(more.logger),
+    };
     this.#payments = createPayments({
       ...options,
       facilitator: this.#calls.choices(options.facilitator),
       ...more,
-      hooks,
+      extensions: [...(more.extensions ?? []), ...this.#context.hostExtensions(context)],
+      hooks: toNativeHooks(this.#server, context),
     });
     return this.#payments;
   }
 }
+
+/** The call that a hook belongs to. */
+const calls = new AsyncLocalStorage<CallByHand>();
 
 /** Whether an earlier or later attempt may move the money: the payment is in use, has no outcome, or could not be sent. */
 function isOpen({ reason, response }: RefusalByHand): boolean {
@@ -200,19 +246,13 @@ function toFailure(errorReason: string, { network }: PaymentRequirements): Settl
   return { success: false, errorReason, transaction: "", network };
 }
 
-/** About one call: what the seller says of the request. */
-export interface CallContext {
-  readonly extensions: Record<string, unknown> | undefined;
-  readonly transport: HTTPTransportContext | undefined;
-}
-
 const KEY = "/";
 
 /** For requirements that are built before there is a request. */
 const UNNAMED = "https://by-hand.invalid/";
 
-/** The terms as a route. What a facilitator adds to an offer, it adds again. */
-function routeFor(requirements: PaymentRequirements, { extensions }: CallContext): RouteConfig {
+/** The terms as a payment option. What a facilitator adds to an offer, it adds again. */
+function optionFor(requirements: PaymentRequirements): PaymentOption {
   const { scheme, network, payTo, asset, amount, maxTimeoutSeconds } = requirements;
   const {
     name,
@@ -223,11 +263,7 @@ function routeFor(requirements: PaymentRequirements, { extensions }: CallContext
     ...extra
   } = requirements.extra;
   const domain = typeof name === "string" && typeof version === "string" ? { name, version } : {};
-  const price = { asset, amount, extra: domain };
-  return {
-    accepts: [{ scheme, network, payTo, price, maxTimeoutSeconds, extra }],
-    ...(extensions === undefined ? {} : { extensions }),
-  };
+  return { scheme, network, payTo, price: { asset, amount, extra: domain }, maxTimeoutSeconds, extra };
 }
 
 function toRequirements({ scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra }: PaymentRequirements) {
@@ -235,7 +271,7 @@ function toRequirements({ scheme, network, asset, amount, payTo, maxTimeoutSecon
 }
 
 /** Without a request, the payment is bound to the resource that the client names. */
-function optionsFor(payload: PaymentPayload | null, { transport }: CallContext): OptionsByHand {
+function optionsFor(payload: PaymentPayload | null, { transport }: CallByHand): OptionsByHand {
   const adapter = transport?.request.adapter as (HTTPAdapter & { readonly req?: OptionsByHand["request"] }) | undefined;
   const request = adapter?.req;
   return {

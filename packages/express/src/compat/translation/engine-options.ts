@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Extension, ExtensionDeclaration, Facilitator, PaymentsOptions, Scheme } from "@farebox/core";
+import type { Extension, ExtensionDeclaration, PaymentsOptions } from "@farebox/core";
 import type { Issues } from "@farebox/core/issues";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
-import { createPayments } from "../../index.js";
+import { builtInFor } from "../classes/default-prices.js";
 import { readFacilitators } from "../classes/facilitator-client.js";
 import { isStock, moneyParsersOf } from "../classes/schemes.js";
 import type { Network, RoutesConfig, SchemeNetworkServer } from "../types.js";
@@ -76,6 +76,8 @@ function toPriceParsers(
   return moneyParsersOf(scheme).map((parse) => ({
     scheme: scheme.scheme,
     network,
+    // As the reference's: a parser is asked first, whatever token the price names.
+    namedTokens: true,
     parse: async (amount, named) => (isFor(named) ? ((await parse(amount, named as Network)) ?? undefined) : undefined),
   }));
 }
@@ -88,7 +90,8 @@ export function passExtensions(routes: RoutesConfig, registered: readonly Extens
   return [...new Set(keys)].map((key) => ({ key, compile: passDeclaration }));
 }
 
-function isComplete(declaration: unknown): boolean {
+/** Whether a declaration has the engine's own form. */
+export function isComplete(declaration: unknown): boolean {
   return isJsonObject(declaration) && isJsonObject(declaration["info"]) && isJsonObject(declaration["schema"]);
 }
 
@@ -108,42 +111,3 @@ function deadlinesFor(timeoutMs: number): NonNullable<PaymentsOptions["deadlines
   const limit = Math.min(Math.max(timeoutMs, DEADLINE.least), DEADLINE.most);
   return { verifyMs: limit, settleMs: limit, supportedMs: limit };
 }
-
-/** The engine's own scheme of that name on a network: it can read the payments of a subclass. */
-function builtInFor({ scheme }: SchemeNetworkServer, network: string): Scheme | undefined {
-  const namespace = network.slice(0, network.indexOf(":"));
-  return builtInSchemes().find((one) => one.scheme === scheme && one.networks === `${namespace}:*`);
-}
-
-/** Addresses that are valid, for terms of which only the price matters. */
-const ANY_PAYEE: Readonly<Record<string, string>> = {
-  eip155: "0x0000000000000000000000000000000000000001",
-  solana: "11111111111111111111111111111112",
-  algorand: "A4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DQOBYHA4DVZ36IB4",
-};
-
-/** The decimals of the stablecoin that a price text names; `undefined`: the engine knows none. */
-export function decimalsOf(
-  scheme: SchemeNetworkServer,
-  network: Network,
-  symbol: string | undefined,
-): number | undefined {
-  const price = symbol === undefined ? "$1" : `1 ${symbol}`;
-  const payTo = ANY_PAYEE[network.slice(0, network.indexOf(":"))] ?? "";
-  const terms = builtInFor(scheme, network)?.compileTerms({ network, price, payTo });
-  return terms?.ok === true ? terms.asset.decimals : undefined;
-}
-
-let builtIn: readonly Scheme[] | undefined;
-
-function builtInSchemes(): readonly Scheme[] {
-  builtIn ??= createPayments({ facilitator: NOBODY }).engine.schemes;
-  return builtIn;
-}
-
-/** Never asked: no route uses it. */
-const NOBODY: Facilitator = {
-  verify: () => Promise.reject(new TypeError("not a facilitator")),
-  settle: () => Promise.reject(new TypeError("not a facilitator")),
-  supported: () => Promise.reject(new TypeError("not a facilitator")),
-};

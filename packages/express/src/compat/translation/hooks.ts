@@ -26,7 +26,7 @@ import type {
 import { describeThrown, IS_IDLE } from "@farebox/core/adapter";
 import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
-import { copyJson, SettleError, thrownByClient } from "../classes/facilitator-client.js";
+import { copyJson, SettleError, thrownByClient, VerifyError } from "../classes/facilitator-client.js";
 import type {
   Abort,
   HTTPTransportContext,
@@ -53,6 +53,14 @@ export interface HooksContext {
   routeOf(key: string): RouteConfig | undefined;
   /** Tells the seller what went wrong in a hook, once. */
   warn(event: string, fields: LogFields): void;
+  /** By hand: the call that a hook belongs to. There is no other request than what the seller says of it. */
+  callByHand?(): CallByHand | undefined;
+}
+
+/** What a seller who verifies and settles by hand says of a request. */
+export interface CallByHand {
+  readonly extensions: Record<string, unknown> | undefined;
+  readonly transport: HTTPTransportContext | undefined;
 }
 
 /** The hooks of a server for the engine. */
@@ -124,7 +132,7 @@ class ServerHooks {
       afterVerify: this.#while("onAfterVerify", (payment) => this.#afterVerify(payment)),
       onVerifyFailed: (payment, failure) => this.#verifyFailed(payment, failure),
       beforeSettle: this.#while("onBeforeSettle", (payment) => this.#beforeSettle(payment)),
-      onSettled: this.#while("onAfterSettle", (payment) => this.#settled(payment)),
+      onPaid: this.#while("onAfterSettle", (payment) => this.#settled(payment)),
       afterSettle: this.#while("onSettleFailure", (payment, receipt) => this.#settleFailed(payment, receipt)),
       onCancel: (payment, reason) => this.#canceled(payment, reason),
       onHandlerFailed: this.#while("onVerifiedPaymentCanceled", (payment, failure) =>
@@ -205,8 +213,7 @@ class ServerHooks {
     for (const hook of this.#hooksOf("afterVerifyHooks", "onAfterVerify", payment)) {
       await this.#attempt("onAfterVerify", () => hook({ ...context, result }));
     }
-    const text = message === undefined ? reason : `${reason}: ${message}`;
-    const error = thrownByClient(thrown) ?? new Error(text);
+    const error = thrownByClient(thrown) ?? new VerifyError(200, result);
     for (const hook of this.#hooksOf("onVerifyFailureHooks", "onVerifyFailure", payment)) {
       const said = await this.#attempt("onVerifyFailure", () => hook({ ...context, error }));
       if (isDirective(said)) this.#refuse("onVerifyFailure", "recovered");
@@ -216,7 +223,7 @@ class ServerHooks {
   async #beforeSettle(payment: SettlingContext): Promise<Denial | undefined> {
     const hooks = this.#hooksOf("beforeSettleHooks", "onBeforeSettle", payment);
     if (hooks.length === 0) return undefined;
-    const context = withResponse(this.#toSettleContext(payment), payment);
+    const context = this.#toSettlingContext(payment);
     for (const hook of hooks) {
       const said = await this.#ask("onBeforeSettle", () => hook(context));
       if (!isDirective(said)) continue;
@@ -254,7 +261,7 @@ class ServerHooks {
     const hooks = this.#hooksOf("afterSettleHooks", "onAfterSettle", payment);
     if (hooks.length === 0) return;
     const context: SettleResultContext = {
-      ...withResponse(this.#toSettleContext(payment), payment),
+      ...this.#toSettlingContext(payment),
       result: copyJson(payment.receipt) as SettleResponse,
     };
     const isSignIn = SIGN_IN_WITH_X in (this.#context.routeOf(payment.route)?.extensions ?? {});
@@ -326,17 +333,25 @@ class ServerHooks {
   }
 
   #toVerifyContext(payment: PaymentContext): VerifyContext {
-    const { payload, requirements, request, route } = payment;
+    const { payload, requirements } = payment;
+    const { callByHand } = this.#context;
+    const transportContext = callByHand === undefined ? toTransportContext(payment) : copyOf(callByHand()?.transport);
     return {
       paymentPayload: copyJson(payload) as VerifyContext["paymentPayload"],
       requirements: copyJson(requirements) as VerifyContext["requirements"],
-      declaredExtensions: this.#context.routeOf(route)?.extensions ?? {},
-      ...(request === undefined ? {} : { transportContext: { request: toRequestContext(request) } }),
+      declaredExtensions: declaredFor(payment, this.#context),
+      ...(transportContext === undefined ? {} : { transportContext }),
     };
   }
 
   #toSettleContext(payment: PaymentContext, phase: SettlePhase = phaseOf(payment)): SettleContext {
     return { ...this.#toVerifyContext(payment), phase };
+  }
+
+  /** By hand there is a response only if the seller says so. */
+  #toSettlingContext(payment: SettlingContext): SettleContext {
+    const context = this.#toSettleContext(payment);
+    return this.#context.callByHand === undefined ? withResponse(context, payment) : context;
   }
 
   /** Calls a hook whose failure denies. */
@@ -365,11 +380,25 @@ class ServerHooks {
   }
 }
 
+function toTransportContext({ request }: PaymentContext): HTTPTransportContext | undefined {
+  return request && { request: toRequestContext(request) };
+}
+
+/** What is added to it is for one hook. */
+function copyOf(transport: HTTPTransportContext | undefined): HTTPTransportContext | undefined {
+  return transport && { ...transport };
+}
+
 /** Why a payment was not verified. */
 interface VerifyFailure {
   readonly reason: string;
   readonly message?: string;
   readonly error?: unknown;
+}
+
+/** What the seller declared for a payment, by hand or on its route. */
+export function declaredFor(payment: PaymentContext, context: HooksContext): Readonly<Record<string, unknown>> {
+  return context.callByHand?.()?.extensions ?? context.routeOf(payment.route)?.extensions ?? {};
 }
 
 function isDirective<T>(said: T): said is T & object {

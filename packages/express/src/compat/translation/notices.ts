@@ -5,7 +5,8 @@
  * @see `docs/reference/compat.md`
  * @module
  */
-import type { LogFields, Logger } from "@farebox/core";
+import type { LogFields, LoggerOption } from "@farebox/core";
+import { createLogger } from "@farebox/core/adapter";
 import type { RegisteredHooks } from "./registrations.js";
 
 /** Something that works in another way than with the reference. */
@@ -28,7 +29,7 @@ const routesOf = new Map<string, number>();
 const MAX_ROUTES = 20;
 
 /** Tells a seller, by the logger or on stderr. */
-export function tell(notices: readonly Notice[], logger: Logger | undefined): void {
+export function tell(notices: readonly Notice[], logger: LoggerOption | undefined): void {
   const news = notices.filter(({ route, text }) => {
     const count = routesOf.get(text) ?? 0;
     if (count >= MAX_ROUTES || !isNew(`${route ?? ""}: ${text}`)) return false;
@@ -36,16 +37,16 @@ export function tell(notices: readonly Notice[], logger: Logger | undefined): vo
     return true;
   });
   if (news.length === 0) return;
-  if (logger === undefined) {
+  if (logger === undefined || logger === "text") {
     const lines = news.map(({ route, text }) => `  - ${route === undefined ? "" : `${route}: `}${text}\n`);
     process.stderr.write(`[farebox] other than with @x402/express (docs/reference/compat.md):\n${lines.join("")}`);
     return;
   }
-  for (const { route, text } of news) log(logger, "FAREBOX_COMPAT", { route, message: text });
+  for (const { route, text } of news) createLogger(logger).warn("FAREBOX_COMPAT", { route, message: text });
 }
 
 /** Tells a seller what a hook did, each once. */
-export function createWarner(logger: Logger | undefined): (event: string, fields: LogFields) => void {
+export function createWarner(logger: LoggerOption | undefined): (event: string, fields: LogFields) => void {
   return (event, fields) => {
     const { message } = fields;
     // As the same notice at start.
@@ -55,17 +56,9 @@ export function createWarner(logger: Logger | undefined): (event: string, fields
     const text = `${event} · ${Object.values(fields).join(" · ")}`;
     // The message of an error may quote a client, and differ with each request.
     if (!isNew(event === "hook_failed" ? `${event} ${fields["hook"]} ${fields["error"]}` : text)) return;
-    if (logger === undefined) process.stderr.write(`[farebox] ${text}\n`);
-    else log(logger, event, fields);
+    if (logger === undefined || logger === "text") process.stderr.write(`[farebox] ${text}\n`);
+    else createLogger(logger).warn(event, fields);
   };
-}
-
-function log(logger: Logger, event: string, fields: LogFields): void {
-  try {
-    logger.warn(event, fields);
-  } catch {
-    // There is no other place to report to.
-  }
 }
 
 function isNew(id: string): boolean {
@@ -87,8 +80,8 @@ export function findHooks(server: RegisteredHooks, requestHooks = 0): Notice[] {
     ...(onSettleFailureHooks.length > 0 ? ["onSettleFailure"] : []),
   ];
   const texts = [
-    ...(asking.length > 0 ? [`${asking.join(", ")}: a hook that throws denies the request`] : []),
-    ...(failing.length > 0 ? [`${failing.join(", ")}: { recovered } changes nothing`] : []),
+    ...asking.map((name) => `${name}: a hook that throws denies the request`),
+    ...failing.map((name) => `${name}: { recovered } changes nothing`),
   ];
   return texts.map((text) => ({ route: undefined, text }));
 }

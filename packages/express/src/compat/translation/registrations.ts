@@ -107,8 +107,30 @@ export function readResourceServer(server: unknown, path: string, issues: Issues
   if (!Array.isArray(facilitatorClients)) missing("facilitatorClients");
   if (!isMap(registeredServerSchemes)) missing("registeredServerSchemes");
   if (!isMap(registeredExtensions)) missing("registeredExtensions");
+  refuseOverrides(server, "onBeforeVerify", path, issues);
   const read = { ...lists, facilitatorClients, registeredServerSchemes, registeredExtensions };
   return isWhole ? ({ ...read, options: engineOptions.get(server) } as unknown as Registrations) : undefined;
+}
+
+/**
+ * Refuses methods that a subclass, or the seller, has replaced: the engine takes their place. Those that register are the seller's own
+ * to call.
+ *
+ * @param known - A method of the class. It tells the class from its subclasses.
+ */
+export function refuseOverrides(server: object, known: string, path: string, issues: Issues): void {
+  let base: object | undefined;
+  for (let each = Object.getPrototypeOf(server); each !== null; each = Object.getPrototypeOf(each)) {
+    if (Object.hasOwn(each, known)) base = each;
+  }
+  if (base === undefined) return;
+  for (const name of Object.getOwnPropertyNames(base)) {
+    const own: unknown = Object.getOwnPropertyDescriptor(base, name)?.value;
+    if (name === "constructor" || /^(register|on)[A-Z]|^register$/.test(name) || typeof own !== "function") continue;
+    if (Reflect.get(server, name) === own) continue;
+    const expected = "the method of the class: the engine takes its place, and would not call this one";
+    issues.addText(`${path}.${name}`, expected, "another method");
+  }
 }
 
 /** Also one of another realm. */

@@ -11,10 +11,11 @@ import {
   type PriceRequest,
   type SettlementResponse,
 } from "@farebox/core";
+import { IS_TOLD } from "@farebox/core/adapter";
 import { type Issues, issuePath } from "@farebox/core/issues";
 import { encodePaymentResponseHeader } from "../classes/codecs.js";
 import { type ParsedMoney, parseMoney, toNativePrice } from "../classes/money.js";
-import { flowOf } from "../classes/schemes.js";
+import { flowOf, isStock } from "../classes/schemes.js";
 import { isOwnPaywall } from "../paywall.js";
 import type {
   Money,
@@ -199,11 +200,12 @@ function translateOption(option: PaymentOption, context: RoutesContext): Transla
   const { paymentFlow: _, assetTransferMethod, ...others } = extra ?? {};
   const hasMethod = assetTransferMethod !== undefined && assetTransferMethod !== "default";
   const nativeExtra = { ...others, ...(hasMethod ? { assetTransferMethod } : {}) };
+  const isHosted = server !== undefined && !isStock(server, network);
+  const read = isHosted ? AS_WRITTEN : readerFor(option, server, context);
   const translated = {
     ...{ scheme, network },
-    price:
-      typeof price === "function" ? translatePrice(price, toCutter(option, server, context)) : toNativePrice(price),
-    payTo: typeof payTo === "function" ? (request: never) => payTo(toPriceContext(request)) : payTo,
+    price: typeof price === "function" ? translatePrice(price, read) : read.fixed(price),
+    payTo: typeof payTo === "function" ? told((request: never) => payTo(toPriceContext(request))) : payTo,
     ...(maxTimeoutSeconds === undefined ? {} : { maxTimeoutSeconds }),
     ...(Object.keys(nativeExtra).length === 0 ? {} : { extra: nativeExtra }),
   };
@@ -212,12 +214,38 @@ function translateOption(option: PaymentOption, context: RoutesContext): Transla
 
 type PriceFunction = Extract<PaymentOption["price"], (...args: never) => unknown>;
 
-function translatePrice(price: PriceFunction, cut: (price: Price) => Price): NativeOption["price"] {
-  const toNative = (given: Price) => toNativePrice(cut(given));
-  return (request) => {
+/** How prices are read, by the scheme that they are for. */
+interface PriceReader {
+  fixed(price: Price): ReturnType<typeof toNativePrice>;
+  computed(price: Price): ReturnType<typeof toNativePrice>;
+}
+
+/** A hosted scheme reads texts by itself: `"2 credits"` must not become `"2 CREDITS"`. */
+const AS_WRITTEN: PriceReader = { fixed: toText, computed: toText };
+
+function toText(price: Price): ReturnType<typeof toNativePrice> {
+  return typeof price === "string" ? price : toNativePrice(price);
+}
+
+function readerFor(
+  option: PaymentOption,
+  server: SchemeNetworkServer | undefined,
+  context: RoutesContext,
+): PriceReader {
+  const cut = toCutter(option, server, context);
+  return { fixed: toNativePrice, computed: (price) => toNativePrice(cut(price)) };
+}
+
+function translatePrice(price: PriceFunction, { computed }: PriceReader): NativeOption["price"] {
+  return told((request: PriceRequest) => {
     const given = price(toPriceContext(request));
-    return given instanceof Promise ? given.then(toNative) : toNative(given as Awaited<typeof given>);
-  };
+    return given instanceof Promise ? given.then(computed) : computed(given as Awaited<typeof given>);
+  });
+}
+
+/** The reference calls functions with the payment, too, and some note there what the handler reads. */
+function told<F extends object>(term: F): F {
+  return Object.assign(term, { [IS_TOLD]: true });
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `onSettled`: once per settled payment, after the record and before the response.
+ * `onPaid`: once per settled payment, after the record and before the response.
  */
 import { describe, expect, test } from "vitest";
 import type { SettledContext } from "../events/hooks.js";
@@ -21,15 +21,15 @@ import {
 
 /** A shop that notes what its hook is told. */
 function createToldShop(
-  onSettled: (context: SettledContext) => void | Promise<void> = () => {},
+  onPaid: (context: SettledContext) => void | Promise<void> = () => {},
   options: ShopOptions = {},
 ) {
   const told: SettledContext[] = [];
   const hook = (context: SettledContext) => {
     told.push(context);
-    return onSettled(context);
+    return onPaid(context);
   };
-  return { ...createShop({ ...options, hooks: { onSettled: hook } }), told };
+  return { ...createShop({ ...options, hooks: { onPaid: hook } }), told };
 }
 
 async function buy(shop: ReturnType<typeof createToldShop>, response = HANDLED) {
@@ -43,8 +43,8 @@ const CLIENT = { client: "203.0.113.9" };
 
 const RESPONSE = { status: 200, headers: { "content-type": "text/plain" }, body: Buffer.from("sunny") };
 
-describe("onSettled", () => {
-  test("onSettled gets payment, receipt, request and response, and the store has recorded the settlement", async () => {
+describe("onPaid", () => {
+  test("onPaid gets payment, receipt, request and response, and the store has recorded the settlement", async () => {
     const states: unknown[] = [];
     const shop = createToldShop(async () => {
       states.push((await shop.store.find(IDENTITY))?.state);
@@ -60,13 +60,13 @@ describe("onSettled", () => {
     expect(states).toEqual(["settled"]);
   });
 
-  test("onSettled of a route that settles first is called before the handler, without a response", async () => {
+  test("onPaid of a route that settles first is called before the handler, without a response", async () => {
     const shop = createToldShop(undefined, { routes: SETTLE_BEFORE });
     expect(await buy(shop)).toBe("prepaid");
     expect(shop.told.map(({ response, receipt }) => [response, receipt.transaction])).toEqual([[undefined, "0xabc"]]);
   });
 
-  test("onSettled sees the head of a response that is too large to be held", async () => {
+  test("onPaid sees the head of a response that is too large to be held", async () => {
     const shop = createToldShop();
     await buy(shop, { ...HANDLED, headers: [...HANDLED.headers, ["X-Two", ["1", "2"]]], body: undefined });
     const { response } = shop.told[0]!;
@@ -96,10 +96,10 @@ describe("onSettled", () => {
     const [, header] = release.kind === "release" ? release.headers[0]! : [];
     expect(Buffer.from(header!, "base64").toString()).toContain('"0xabc"');
     expect(HANDLED.body?.toString()).toBe("sunny");
-    expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook: "onSettled", error: "TypeError" } }]);
+    expect(shop.log).toMatchObject([{ event: "hook_failed", fields: { hook: "onPaid", error: "TypeError" } }]);
   });
 
-  test("the response waits for onSettled, and so does a duplicate of the same client", async () => {
+  test("the response waits for onPaid, and so does a duplicate of the same client", async () => {
     let finish = () => {};
     const shop = createToldShop(
       () =>
@@ -122,7 +122,44 @@ describe("onSettled", () => {
     expect([shop.told.length, shop.log]).toEqual([1, []]);
   });
 
-  test("a response waits for onSettled no longer than deadlines.hookMs", async () => {
+  test("a header that onPaid adds after its time is not on the response, and does not fail", async () => {
+    let goOn = () => {};
+    const late = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const events: string[] = [];
+    const shop = createShop({
+      deadlines: { hookMs: 200 },
+      hooks: {
+        async onPaid(_payment, { response }) {
+          response!.setHeader("X-Early", "1");
+          await late;
+          response!.setHeader("X-Late", "1");
+        },
+      },
+    });
+    shop.engine.on("hook_failed", ({ hook }) => events.push(hook));
+    const held = admissionOf(await shop.pay());
+    const released = held.complete(HANDLED);
+    await shop.passTime(200);
+    const release = await released;
+    goOn();
+    await shop.passTime(0);
+    const names = release.kind === "release" ? release.headers.map(([name]) => name) : [];
+    expect(names).toEqual(["X-Early", "PAYMENT-RESPONSE"]);
+    expect(events).toEqual(["onPaid"]);
+  });
+
+  test("a response that was not delivered keeps the headers that onPaid has added", async () => {
+    const shop = createShop({ hooks: { onPaid: (_payment, { response }) => response!.setHeader("X-Order", "1042") } });
+    const held = admissionOf(await shop.pay());
+    await held.complete(HANDLED);
+    await held.undelivered(HANDLED);
+    const { headers } = responseOf(await shop.pay());
+    expect(headers).toMatchObject({ "x-order": "1042" });
+  });
+
+  test("a response waits for onPaid no longer than deadlines.hookMs", async () => {
     let fail = (_error: Error) => {};
     const pending = new Promise<void>((_resolve, reject) => {
       fail = reject;
@@ -133,12 +170,12 @@ describe("onSettled", () => {
     expect(shop.log).toEqual([]);
     await shop.passTime(1);
     expect(await bought).toBe("served");
-    const late = { event: "hook_failed", fields: { hook: "onSettled", error: expect.stringContaining("200 ms") } };
+    const late = { event: "hook_failed", fields: { hook: "onPaid", error: expect.stringContaining("200 ms") } };
     expect(shop.log).toEqual([late]);
     // It may still fail, and no process ends by that.
     fail(new RangeError("the seller's secret"));
     await shop.passTime(0);
-    expect(shop.log).toEqual([late, { event: "hook_failed", fields: { hook: "onSettled", error: "RangeError" } }]);
+    expect(shop.log).toEqual([late, { event: "hook_failed", fields: { hook: "onPaid", error: "RangeError" } }]);
   });
 
   test.each<[string, () => never | Promise<never>]>([
@@ -149,16 +186,16 @@ describe("onSettled", () => {
       },
     ],
     ["rejects", () => Promise.reject(new TypeError("the seller's secret"))],
-  ])("the sale stands when onSettled %s", async (_how, hook) => {
+  ])("the sale stands when onPaid %s", async (_how, hook) => {
     for (const routes of [ROUTES, SETTLE_BEFORE]) {
       const shop = createToldShop(hook, { routes });
       expect(await buy(shop)).toBe(routes === ROUTES ? "served" : "prepaid");
-      expect(shop.log).toEqual([{ event: "hook_failed", fields: { hook: "onSettled", error: "TypeError" } }]);
+      expect(shop.log).toEqual([{ event: "hook_failed", fields: { hook: "onPaid", error: "TypeError" } }]);
       expect((await shop.store.find(IDENTITY))?.state).toBe("settled");
     }
   });
 
-  test("onSettled is called once for a settlement that a repeated request finishes, with the kept response", async () => {
+  test("onPaid is called once for a settlement that a repeated request finishes, with the kept response", async () => {
     const shop = createToldShop();
     shop.facilitator.settles = new Error("lost");
     expect(await buy(shop)).toMatchObject({ status: 503 });
@@ -169,7 +206,7 @@ describe("onSettled", () => {
     expect(shop.told.map(({ request, response }) => [request?.path, response?.status])).toEqual([["/weather", 200]]);
   });
 
-  test("onSettled is called once for a settlement in the background, without a request", async () => {
+  test("onPaid is called once for a settlement in the background, without a request", async () => {
     const shop = createToldShop();
     shop.facilitator.settles = new Error("lost");
     await buy(shop);
@@ -186,7 +223,7 @@ describe("onSettled", () => {
   test.each([
     ["rejected", { ...SETTLED, success: false, transaction: "", errorReason: "insufficient_funds" }],
     ["unknown", new Error("lost")],
-  ])("onSettled is not called for a settlement that is %s", async (_how, settles) => {
+  ])("onPaid is not called for a settlement that is %s", async (_how, settles) => {
     const shop = createToldShop();
     shop.facilitator.settles = settles;
     await buy(shop);
@@ -218,24 +255,24 @@ describe("onSettled", () => {
   });
 });
 
-describe("onSettled of several processes", () => {
+describe("onPaid of several processes", () => {
   /** Two processes, and what their hooks are told. */
-  function openTwo(onSettled: (process: "a" | "b") => void = () => {}) {
+  function openTwo(onPaid: (process: "a" | "b") => void = () => {}) {
     const processes = createProcesses();
     const told: [process: string, hasRequest: boolean][] = [];
     const open = (name: "a" | "b") =>
       processes.open({
         hooks: {
-          onSettled({ request }) {
+          onPaid({ request }) {
             told.push([name, request !== undefined]);
-            onSettled(name);
+            onPaid(name);
           },
         },
       });
     return { ...processes, a: open("a"), b: open("b"), told };
   }
 
-  test("onSettled is called by the process that takes over from a dead one, without a request", async () => {
+  test("onPaid is called by the process that takes over from a dead one, without a request", async () => {
     const { a, told, facilitator, passTime, record } = openTwo();
     facilitator.settles = () => {
       a.kill();
@@ -247,7 +284,7 @@ describe("onSettled of several processes", () => {
     expect([(await record())?.state, told]).toEqual(["settled", [["b", false]]]);
   });
 
-  test("onSettled is not called by a process whose payment another one has taken over", async () => {
+  test("onPaid is not called by a process whose payment another one has taken over", async () => {
     const { a, told, facilitator, passTime } = openTwo();
     facilitator.settles = () => {
       a.stop();
@@ -261,7 +298,7 @@ describe("onSettled of several processes", () => {
     expect(told).toEqual([["b", false]]);
   });
 
-  test("onSettled is not called again when its process dies in it", async () => {
+  test("onPaid is not called again when its process dies in it", async () => {
     const { a, told, passTime, record } = openTwo(() => a.kill());
     void admissionOf(await a.pay()).complete(HANDLED);
     await passTime(90_000);

@@ -1,0 +1,313 @@
+/**
+ * A response that goes out while its handler counts what it costs.
+ *
+ *   write   may it go out → to the network → it counts as delivered
+ *   end     all is delivered → settle → the receipt: an event, and a trailer
+ *   stop    the maximum is used up, or the payment's time → what is paid for goes out → an event and a trailer say why
+ *
+ * The head names the URL of the receipt, for clients that read neither trailers nor events.
+ *
+ * @see `docs/guides/metered.md`
+ * @module
+ */
+import type { ServerResponse } from "node:http";
+import { type Metering, type StopReason, streamTrailers } from "@farebox/core/adapter";
+import { isDisconnected, type KeptOpen, keepOpen } from "./connection.js";
+import {
+  appendExposedHeader,
+  isEventStream,
+  isWrittenByNode,
+  listTrailers,
+  type Originals,
+  type Trailers,
+} from "./response-head.js";
+
+type WriteCallback = (error?: Error | null) => void;
+type Sum = Metering["charged"];
+
+/** A chunk, and what was charged when it was written. */
+export interface ChargedChunk {
+  readonly chunk: Buffer;
+  readonly charged: Sum;
+  readonly callback?: WriteCallback | undefined;
+  /** It is a part of a larger chunk. The next part waits until it is out. */
+  readonly isPart?: boolean;
+}
+
+/** The reasons of the protocol for an end before the handler's. */
+const STOPPED = {
+  limit: "payment_limit",
+  expired: "payment_expired",
+  unrecorded: "unexpected_settle_error",
+} as const satisfies Record<StopReason, string>;
+
+const NOTHING = Buffer.alloc(0);
+
+/** Bytes of the longest end of an event: two line breaks. */
+const LONGEST_END = 4;
+
+/** Takes a response over whose head is about to go out. */
+export class MeteredResponse {
+  /** The handler's trailers. */
+  trailers: Trailers;
+  readonly #res: ServerResponse;
+  readonly #metering: Metering;
+  readonly #original: Originals;
+  /** Middleware that changes the body may not say when it went out. */
+  readonly #isWrittenByNode: boolean;
+  readonly #hasTrailers: boolean;
+  readonly #hasEvents: boolean;
+  /** Chunks that wait until more is recorded. */
+  readonly #queue: ChargedChunk[] = [];
+  #isQueueMoving = false;
+  /** How many chunks are on their way to the network. */
+  #pending = 0;
+  #onIdle: (() => void) | undefined;
+  /** With what was written last. */
+  #lastChunk: Buffer = NOTHING;
+  #passed: Sum = 0n;
+  /** What was charged when the last chunk was written. */
+  #lastCharged: Sum = 0n;
+  #onFlushed: (() => void) | undefined;
+  #isDrainAwaited = false;
+  #stopped: StopReason | undefined;
+  /** No more chunks of the handler's are taken. */
+  #isEnding = false;
+  #isEnded = false;
+  /** Between the handler's end, or ours, and the receipt: an error of the handler's would destroy the connection. */
+  #keptOpen: KeptOpen | undefined;
+
+  /** @param trailers - Those that the handler has set before the head went out. */
+  constructor(res: ServerResponse, metering: Metering, original: Originals, trailers: Trailers) {
+    this.trailers = trailers;
+    this.#res = res;
+    this.#metering = metering;
+    this.#original = original;
+    this.#isWrittenByNode = isWrittenByNode(original);
+    const hasBody = res.req.method !== "HEAD" && res.statusCode !== 204;
+    const isEncoded = res.hasHeader("content-encoding");
+    this.#hasEvents = hasBody && !isEncoded && isEventStream(res);
+    // Trailers need chunks, which a client of HTTP/1.0 does not know.
+    this.#hasTrailers = hasBody && res.useChunkedEncodingByDefault;
+  }
+
+  /** Sends the head, which the handler has set, and what was written so far. Returns whether there is room for more. */
+  begin(written: readonly ChargedChunk[]): boolean {
+    const res = this.#res;
+    // The response may end earlier than the handler says.
+    res.removeHeader("Content-Length");
+    if (this.#hasTrailers) res.appendHeader("Trailer", "PAYMENT-RESPONSE, PAYMENT-ERROR");
+    if (res.hasHeader("PAYMENT-RECEIPT-URL")) appendExposedHeader(res, "PAYMENT-RECEIPT-URL");
+    Reflect.apply(this.#original.flushHeaders, res, []);
+    let hasRoom = true;
+    for (const one of written) hasRoom = this.#send(one);
+    this.#metering.onStop((reason) => this.#stop(reason));
+    return hasRoom;
+  }
+
+  /** Whether the response is over for its handler, and its receipt is yet to be sent. */
+  get isClosing(): boolean {
+    return this.#isEnding && !this.#isEnded;
+  }
+
+  /** Writes a chunk of the handler's. Returns whether there is room for more. */
+  write(chunk: Buffer, callback: WriteCallback | undefined): boolean {
+    if (this.#isEnding) {
+      later(callback);
+      return true;
+    }
+    return this.#send({ chunk, charged: this.#metering.charged, callback });
+  }
+
+  /** The handler has ended the response. Its last chunk is written before. */
+  end(): void {
+    if (this.#isEnding) return;
+    this.#takeOver();
+    // As Node does at the end: what is corked would never be flushed.
+    while (this.#res.writableCorked > 0) this.#res.uncork();
+    // A connection that closes flushes nothing: only what was delivered is paid for.
+    this.#whenIdle(() => void this.#finish(!isDisconnected(this.#res)));
+  }
+
+  /** The connection is done with the response. What was delivered settles, if it has not yet. */
+  close(): void {
+    this.#isEnding = true;
+    this.#isEnded = true;
+    this.#queue.length = 0;
+    this.#confirm();
+    void this.#metering.finish(false);
+    this.#tellIdle();
+    this.#keptOpen?.release();
+    this.#keptOpen?.done();
+  }
+
+  /** From now on only the receipt is written. */
+  #takeOver(): void {
+    this.#isEnding = true;
+    this.#keptOpen ??= keepOpen(this.#res);
+  }
+
+  /** So small that Node has room for it: it would call for more chunks otherwise, while parts of this one wait. */
+  get #partBytes(): number {
+    return Math.max(Math.floor(this.#res.writableHighWaterMark / 2), 1024);
+  }
+
+  #send(one: ChargedChunk): boolean {
+    const parts = this.#isWrittenByNode ? partsOf(one, this.#lastCharged, this.#partBytes) : [one];
+    this.#lastCharged = one.charged;
+    if (parts.length > 1) {
+      this.#queue.push(...parts);
+      void this.#moveQueue(undefined);
+    } else {
+      if (this.#queue.length === 0 && !this.#isQueueMoving) {
+        const room = this.#metering.mayWrite(one.charged);
+        if (room === undefined) return this.#pass(one);
+        void this.#moveQueue(room);
+      }
+      this.#queue.push(one);
+    }
+    this.#isDrainAwaited = true;
+    return false;
+  }
+
+  /** Passes chunks on as more is recorded. */
+  async #moveQueue(first: Promise<void> | undefined): Promise<void> {
+    if (this.#isQueueMoving) return;
+    this.#isQueueMoving = true;
+    let room: Promise<void> | undefined = first;
+    let hasRoom = true;
+    while (this.#queue.length > 0 || room !== undefined) {
+      if (room !== undefined) await room;
+      const [next] = this.#queue;
+      if (next === undefined) break;
+      room = this.#metering.mayWrite(next.charged);
+      if (room !== undefined) continue;
+      this.#queue.shift();
+      hasRoom = this.#pass(next);
+      if (next.isPart === true) await this.#flushed();
+    }
+    this.#isQueueMoving = false;
+    if (hasRoom && this.#isDrainAwaited) this.#res.emit("drain");
+    this.#isDrainAwaited = false;
+    this.#tellIdle();
+  }
+
+  /** Resolves when what was passed on is with the network, or the connection is closed. */
+  #flushed(): Promise<void> | undefined {
+    if (this.#pending === 0 || this.#isEnded) return undefined;
+    return new Promise((resolve) => {
+      this.#onFlushed = resolve;
+    });
+  }
+
+  #pass({ chunk, charged, callback }: ChargedChunk): boolean {
+    this.#lastChunk =
+      chunk.length < LONGEST_END ? Buffer.concat([this.#lastChunk.subarray(-LONGEST_END), chunk]) : chunk;
+    this.#passed = charged;
+    if (!this.#isWrittenByNode) {
+      const hasRoom = Reflect.apply(this.#original.write, this.#res, [chunk]) as boolean;
+      later(callback);
+      setImmediate(() => this.#confirm());
+      return hasRoom;
+    }
+    this.#pending += 1;
+    const onFlushed = (error?: Error | null) => {
+      this.#pending -= 1;
+      // Node reports no error for what a socket still had to send when it was destroyed.
+      if (!error && !isDisconnected(this.#res)) this.#metering.delivered(charged);
+      callback?.(error);
+      this.#tellIdle();
+    };
+    const hasRoom = Reflect.apply(this.#original.write, this.#res, [chunk, onFlushed]) as boolean;
+    // Node 26 says that there is room for a client that has left.
+    return hasRoom && !isDisconnected(this.#res);
+  }
+
+  /** Without callbacks, what was passed on counts as delivered once nothing waits for the network. */
+  #confirm(): void {
+    const { socket } = this.#res;
+    if (this.#isWrittenByNode || socket === null || socket.writableLength > 0 || this.#res.writableLength > 0) return;
+    this.#metering.delivered(this.#passed);
+  }
+
+  #whenIdle(act: () => void): void {
+    this.#onIdle = act;
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    if (this.#pending === 0 || this.#isEnded) {
+      const resolve = this.#onFlushed;
+      this.#onFlushed = undefined;
+      resolve?.();
+    }
+    if (this.#pending > 0 || this.#queue.length > 0 || this.#isQueueMoving) return;
+    const act = this.#onIdle;
+    this.#onIdle = undefined;
+    act?.();
+  }
+
+  #stop(reason: StopReason): void {
+    if (this.#isEnded) return;
+    this.#stopped ??= reason;
+    this.#takeOver();
+    // What waits for the network is paid for. A payment whose time is over cannot wait for it, so it does not go out.
+    if (reason === "expired" && this.#pending + this.#queue.length > 0)
+      Reflect.apply(this.#original.destroy, this.#res, []);
+    else if (reason === "expired") void this.#finish(false);
+    else this.#whenIdle(() => void this.#finish(false));
+  }
+
+  /** Never rejects. */
+  async #finish(isWhole: boolean): Promise<void> {
+    this.#onIdle = undefined;
+    if (this.#isEnded) return;
+    // Without callbacks, all that was passed on counts: it goes out with the end of the response.
+    if (!this.#isWrittenByNode && !isDisconnected(this.#res)) this.#metering.delivered(this.#passed);
+    const stopped = this.#stopped && STOPPED[this.#stopped];
+    if (stopped !== undefined) this.#writeEvent("payment-limit", { error: stopped });
+    const { receipt } = await this.#metering.finish(isWhole);
+    if (this.#isEnded || isDisconnected(this.#res)) return;
+    this.#isEnded = true;
+    if (receipt !== undefined) this.#writeEvent("payment-receipt", receipt);
+    else if (isWhole || stopped !== undefined) this.#writeEvent("payment-pending", this.#urlOfReceipt());
+    if (this.#hasTrailers) {
+      // Node keeps what was set last.
+      const trailers = [...listTrailers(this.trailers), ...streamTrailers(receipt, stopped)];
+      Reflect.apply(this.#original.addTrailers, this.#res, [trailers]);
+    }
+    this.#keptOpen?.release();
+    Reflect.apply(this.#original.end, this.#res, []);
+  }
+
+  #urlOfReceipt(): object {
+    const url = this.#res.getHeader("PAYMENT-RECEIPT-URL");
+    return url === undefined ? {} : { url: String(url) };
+  }
+
+  /** Events of ours begin on a line of their own. */
+  #writeEvent(name: string, data: object): void {
+    if (!this.#hasEvents || isDisconnected(this.#res)) return;
+    const lastBytes = this.#lastChunk.toString("latin1", Math.max(0, this.#lastChunk.length - LONGEST_END));
+    const isOpen = lastBytes !== "" && !/(\n\n|\r\r|\r\n\r\n)$/.test(lastBytes);
+    const text = Buffer.from(`${isOpen ? "\n\n" : ""}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+    this.#lastChunk = text;
+    Reflect.apply(this.#original.write, this.#res, [text]);
+  }
+}
+
+/** A large chunk goes out in parts: a client that leaves pays for those that it was sent. */
+function partsOf({ chunk, charged, callback }: ChargedChunk, before: Sum, partBytes: number): readonly ChargedChunk[] {
+  const count = Math.ceil(chunk.length / partBytes);
+  if (count < 2) return [{ chunk, charged, callback }];
+  return Array.from({ length: count }, (_, at) => ({
+    chunk: chunk.subarray(at * partBytes, (at + 1) * partBytes),
+    charged: before + ((charged - before) * BigInt(at + 1)) / BigInt(count),
+    callback: at === count - 1 ? callback : undefined,
+    isPart: true,
+  }));
+}
+
+function later(callback: WriteCallback | undefined): void {
+  if (callback !== undefined) process.nextTick(callback);
+}
