@@ -30,7 +30,7 @@ const PACKAGES = {
   bazaar: ["core"],
   catalog: ["core", "bazaar"],
   "catalog-embeddings": ["core", "catalog"],
-  cli: ["core", "bazaar", "express"],
+  cli: ["core", "avm", "bazaar", "evm", "express", "svm"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core", "bazaar"],

@@ -8,6 +8,11 @@ import type { CommandEntry } from "./frame/command.js";
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "doctor",
+    summary: "Checks a server, or a file before it is deployed, as clients, facilitators and chains see it",
+    load: () => import("./doctor/command.js"),
+  },
+  {
     name: "init",
     summary: "Writes a first server that sells one route, and a test that pays for it",
     load: () => import("./init/command.js"),
