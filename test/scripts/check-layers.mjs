@@ -30,7 +30,7 @@ const PACKAGES = {
   bazaar: ["core"],
   catalog: ["core", "bazaar"],
   "catalog-embeddings": ["core", "catalog"],
-  cli: ["core", "avm", "bazaar", "evm", "express", "svm"],
+  cli: ["core", "avm", "bazaar", "evm", "express", "svm", "testing"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core", "bazaar"],

@@ -13,6 +13,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./doctor/command.js"),
   },
   {
+    name: "pay",
+    summary: "Pays for a URL, at most so much, and shows each step",
+    load: () => import("./pay/command.js"),
+  },
+  {
     name: "init",
     summary: "Writes a first server that sells one route, and a test that pays for it",
     load: () => import("./init/command.js"),
