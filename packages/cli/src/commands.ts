@@ -18,6 +18,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./pay/command.js"),
   },
   {
+    name: "dev",
+    summary: "Runs a chain, a facilitator and a catalog for your own server, and shows each request",
+    load: () => import("./dev/command.js"),
+  },
+  {
     name: "init",
     summary: "Writes a first server that sells one route, and a test that pays for it",
     load: () => import("./init/command.js"),
