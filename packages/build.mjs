@@ -81,6 +81,9 @@ async function bundle(folder) {
     assetNames: "[name]",
     logLevel: "warning",
     metafile: true,
+    // A command of a command line is loaded when it is called.
+    splitting: manifestOf(folder).bin !== undefined,
+    chunkNames: "[name]-[hash]",
   };
   const entries = entriesOf(folder);
   const written = new Set();

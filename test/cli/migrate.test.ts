@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runMigrate } from "../../packages/cli/src/migrate/command.js";
 import { findImports } from "../../packages/cli/src/migrate/imports.js";
 import { type Migration, migrate } from "../../packages/cli/src/migrate/migrate.js";
 import { readTokens } from "../../packages/cli/src/migrate/tokens.js";
 import { importsOf, walk } from "../scripts/imports.mjs";
+import { runFarebox } from "./run-farebox.js";
 
 let folder: string;
 
@@ -28,16 +28,11 @@ function migrated(source: string, depth: 1 | 2 = 2): Migration {
 }
 
 /** Runs the command on a file with this text. */
-function run(source: string | Uint8Array, ...options: string[]) {
+async function run(source: string | Uint8Array, ...options: string[]) {
   const path = join(folder, "server.ts");
   writeFileSync(path, source);
-  let [out, err] = ["", ""];
-  const code = runMigrate(
-    [...options, path],
-    (text) => (out += text),
-    (text) => (err += text),
-  );
-  return { code, out, err, text: readFileSync(path, "utf8") };
+  const ran = await runFarebox(["migrate", ...options, path]);
+  return { ...ran, text: readFileSync(path, "utf8") };
 }
 
 describe("imports", () => {
@@ -109,7 +104,7 @@ describe("imports", () => {
     ]);
   });
 
-  test("tells modules that are named but not imported, and leaves them as they are", () => {
+  test("tells modules that are named but not imported, and leaves them as they are", async () => {
     const source = [
       'import { paymentMiddleware } from "@x402/express";',
       'const name = "@x402/express"; await import(name);',
@@ -125,7 +120,7 @@ describe("imports", () => {
       { line: 3, module: "@x402/core/server", why },
       { line: 4, module: "@coinbase/x402", why: "is passed on to HTTPFacilitatorClient as it is" },
     ]);
-    expect(run(source).out).not.toContain("npm uninstall");
+    expect((await run(source)).out).not.toContain("npm uninstall");
   });
 
   test("keeps an import of a name that compat has not", () => {
@@ -289,8 +284,8 @@ describe("the command", () => {
   const SOURCE =
     'import { paymentMiddleware } from "@x402/express";\nconst routes = { "GET /x": route, "GET /y": route,\n"GET /z": route };\n';
 
-  test("shows a diff, writes nothing and exits with 0", () => {
-    const { code, out, err, text } = run(SOURCE);
+  test("shows a diff, writes nothing and exits with 0", async () => {
+    const { code, out, err, text } = await run(SOURCE);
     expect({ code, err, text }).toEqual({ code: 0, err: "", text: SOURCE });
     expect(out).toContain(
       '-import { paymentMiddleware } from "@x402/express";\n+import { paymentMiddleware } from "@farebox/express/compat";',
@@ -298,15 +293,15 @@ describe("the command", () => {
     expect(out).toContain("  2, 3  HEAD is priced like GET");
   });
 
-  test("writes the file with --write", () => {
-    const { code, text } = run(SOURCE, "--write", "--depth=1");
+  test("writes the file with --write", async () => {
+    const { code, text } = await run(SOURCE, "--write", "--depth=1");
     expect(code).toBe(0);
     expect(text).toBe(SOURCE.replace("@x402/express", "@farebox/express/compat"));
-    expect(run(text, "--write").out).toContain("nothing to change");
+    expect((await run(text, "--write")).out).toContain("nothing to change");
   });
 
-  test("exits with 1 when a place needs a decision", () => {
-    const { code, out } = run(
+  test("exits with 1 when a place needs a decision", async () => {
+    const { code, out } = await run(
       'import { HTTPFacilitatorClient } from "@x402/core/server";\nnew HTTPFacilitatorClient();\n',
     );
     expect(code).toBe(1);
@@ -317,8 +312,8 @@ describe("the command", () => {
     [["--depth", "3"], '--depth is 1 or 2, not "3"'],
     [["--speed"], 'there is no option "--speed"'],
     [["--write", "--dry-run"], "exclude each other"],
-  ])("exits with 2 on %j", (options, message) => {
-    const { code, out, err } = run(SOURCE, ...options);
+  ])("exits with 2 on %j", async (options, message) => {
+    const { code, out, err } = await run(SOURCE, ...options);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(message);
   });
@@ -331,21 +326,17 @@ describe("the command", () => {
     ],
     ["a template that does not end", "const a = `${b", /server\.ts:1: cannot be read: a template literal does not end/],
     ["bytes that are not text", new Uint8Array([0xff, 0xfe, 0x00]), /server\.ts: cannot be read: it is not UTF-8/],
-  ])("exits with 2 on %s", (_what, source, message) => {
-    const { code, err } = run(source, "--write");
+  ])("exits with 2 on %s", async (_what, source, message) => {
+    const { code, err } = await run(source, "--write");
     expect(code).toBe(2);
     expect(err).toMatch(message);
   });
 
-  test("exits with 2 on a folder, a missing file and no file", () => {
-    const errors: string[] = [];
-    const codes = [[folder], [join(folder, "none.ts")], []].map((args) =>
-      runMigrate(
-        args,
-        () => {},
-        (text) => errors.push(text),
-      ),
-    );
+  test("exits with 2 on a folder, a missing file and no file", async () => {
+    const calls = [[folder], [join(folder, "none.ts")], []].map((args) => runFarebox(["migrate", ...args]));
+    const ran = await Promise.all(calls);
+    const codes = ran.map(({ code }) => code);
+    const errors = ran.map(({ err }) => err);
     expect(codes).toEqual([2, 2, 2]);
     expect(errors.join("")).toMatch(/it is a folder.+there is no such file.+name a file/s);
   });

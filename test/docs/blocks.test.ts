@@ -12,6 +12,7 @@ import { pathToFileURL } from "node:url";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { COMMANDS } from "../../packages/cli/src/commands.js";
 import { optionExamples } from "../../packages/core/scripts/generate-options.mjs";
 import { type Block, blocksIn, isCode, markdownFiles, ROOT } from "./markdown.js";
 
@@ -61,11 +62,22 @@ describe("commands", () => {
   const PACKAGES = readdirSync(join(ROOT, "packages"))
     .filter((name) => existsSync(join(ROOT, "packages", name, "package.json")))
     .map((name) => readJson(`packages/${name}/package.json`)["name"]);
+  const optionsByCommand = new Map<string, readonly string[]>();
+  beforeAll(async () => {
+    for (const { name, load } of COMMANDS) optionsByCommand.set(name, Object.keys((await load()).command.options));
+  });
+  /** Whether there is such a command, with all of these options. */
+  const isCallOfFarebox = (args: readonly string[]) => {
+    const flags = args.flatMap((arg) => /^--([\w-]+)/.exec(arg)?.[1] ?? []);
+    if (!/^\w/.test(args[0] ?? "")) return flags.every((flag) => ["help", "version"].includes(flag));
+    const options = optionsByCommand.get(args.slice(0, 2).join(" ")) ?? optionsByCommand.get(args[0] ?? "");
+    return options !== undefined && flags.every((flag) => ["help", ...options].includes(flag));
+  };
   /** Programs that are not ours, and what is looked at of their arguments. */
   const PROGRAMS: Readonly<Record<string, (args: string[]) => boolean>> = {
-    npx: ([yes, pnpm, script = ""]) =>
+    npx: ([yes, pnpm, script = "", ...args]) =>
       yes === "farebox"
-        ? pnpm === "migrate"
+        ? isCallOfFarebox([pnpm ?? "", script, ...args])
         : yes === "-y" && pnpm === "pnpm@10" && ["install", ...SCRIPTS].includes(script),
     npm: ([install, ...names]) =>
       /^(un)?install$/.test(install ?? "") &&

@@ -4,21 +4,32 @@
  *
  * @module
  */
-import { runMigrate, USAGE } from "./migrate/command.js";
+import { readFileSync } from "node:fs";
+import { COMMANDS } from "./commands.js";
+import { runCommandLine } from "./frame/run.js";
+import { Terminal } from "./frame/terminal.js";
 
-const [command, ...rest] = process.argv.slice(2);
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+};
+const { stdout, stderr, env } = process;
 
-if (command === "migrate") {
-  process.exitCode = runMigrate(
-    rest,
-    (text) => process.stdout.write(text),
-    (text) => process.stderr.write(text),
-  );
-} else if (command === "--help" || command === "-h" || command === "help") {
-  process.stdout.write(USAGE);
-} else {
-  process.stderr.write(
-    command === undefined ? USAGE : `farebox: there is no command ${JSON.stringify(command)}\n\n${USAGE}`,
-  );
-  process.exitCode = 2;
+// Whoever reads the output may stop, as `head` does.
+for (const stream of [stdout, stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === "EPIPE" ? 0 : 1);
+  });
 }
+
+const code = await runCommandLine(process.argv.slice(2), {
+  commands: COMMANDS,
+  version,
+  terminal: new Terminal({ stdout, stderr, env }),
+  env,
+  onInterrupt(listener) {
+    process.on("SIGINT", listener).on("SIGTERM", listener);
+    return () => void process.off("SIGINT", listener).off("SIGTERM", listener);
+  },
+});
+// Connections that are kept alive would hold the process.
+stdout.write("", () => stderr.write("", () => process.exit(code)));

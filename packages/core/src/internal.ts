@@ -14,3 +14,4 @@ export * from "./issues.js";
 export * from "./protocol/index.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
 export * from "./scheme/index.js";
+export { nearestName } from "./typos.js";

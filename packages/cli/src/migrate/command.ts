@@ -4,69 +4,52 @@
  * @module
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { wrongCall } from "../frame/cli-error.js";
+import { type Command, defineCommand } from "../frame/command.js";
 import { diffLines } from "./diff.js";
 import type { Finding } from "./differences.js";
 import { type Migration, migrate } from "./migrate.js";
 import type { Depth } from "./modules.js";
 
-/** How to call it. */
-export const USAGE = `Usage: farebox migrate [--depth 1|2] [--write] <file> ...
-
-Changes the imports of @x402/express and its packages to @farebox/express/compat, and lists what will behave differently.
-
-  --depth 1   changes @x402/express only: the other @x402 packages stay installed
-  --depth 2   changes every import that Farebox has a counterpart for (default)
-  --dry-run   prints a diff and writes nothing (default)
-  --write     writes the files
-
-Exits with 0 when nothing is left to decide, 1 when a place needs a decision, 2 when a file cannot be read or an argument is wrong.
-`;
-
 const PAGE = "https://github.com/farebox/farebox/blob/main/docs/reference/compat-differences.md";
 
 type Print = (text: string) => void;
 
-interface Arguments {
+interface MigrateCall {
   readonly depth: Depth;
   readonly writes: boolean;
-  readonly files: readonly string[];
 }
 
-/** Runs the command. Returns the exit code. */
-export function runMigrate(args: readonly string[], print: Print, printError: Print): 0 | 1 | 2 {
-  if (args.includes("--help") || args.includes("-h")) {
-    print(USAGE);
-    return 0;
-  }
-  const parsed = parseArguments(args);
-  if (typeof parsed === "string") {
-    printError(`farebox migrate: ${parsed}\n\n${USAGE}`);
-    return 2;
-  }
-  const codes = parsed.files.map((file) => migrateFile(file, parsed, print, printError));
-  return codes.includes(2) ? 2 : codes.includes(1) ? 1 : 0;
-}
+export const command: Command = defineCommand({
+  name: "migrate",
+  summary:
+    "Changes the imports of @x402/express and its packages to @farebox/express/compat, and lists what will behave differently",
+  usage: "[options] <file> ...",
+  options: {
+    depth: {
+      type: "string",
+      choices: ["1", "2"],
+      default: "2",
+      description: "1 changes @x402/express only, 2 every import that Farebox has a counterpart for",
+    },
+    "dry-run": { type: "boolean", description: "Prints a diff and writes nothing, which is the default" },
+    write: { type: "boolean", description: "Writes the files" },
+  },
+  details:
+    "Exits with 0 when nothing is left to decide, 1 when a place needs a decision, 2 when a file cannot be read or an argument is wrong.",
+  run({ options, args, terminal }) {
+    if (options.write && options["dry-run"])
+      throw wrongCall("--write and --dry-run exclude each other", "Leave one out");
+    if (args.length === 0) throw wrongCall("name a file", "Write farebox migrate server.ts");
+    const call: MigrateCall = { depth: options.depth === "1" ? 1 : 2, writes: options.write };
+    const print = (text: string) => terminal.write(text);
+    const printError = (text: string) => terminal.warn(text.trimEnd());
+    const codes = args.map((file) => migrateFile(file, call, print, printError));
+    return codes.includes(2) ? 2 : codes.includes(1) ? 1 : 0;
+  },
+});
 
-function parseArguments(args: readonly string[]): Arguments | string {
-  let depth: Depth = 2;
-  let [writes, isDry] = [false, false];
-  const files: string[] = [];
-  for (let at = 0; at < args.length; at++) {
-    const each = args[at] as string;
-    if (each === "--write") writes = true;
-    else if (each === "--dry-run") isDry = true;
-    else if (each === "--depth" || each.startsWith("--depth=")) {
-      const value = each === "--depth" ? args[++at] : each.slice("--depth=".length);
-      if (value !== "1" && value !== "2") return `--depth is 1 or 2, not ${JSON.stringify(value ?? "")}`;
-      depth = value === "1" ? 1 : 2;
-    } else if (each.startsWith("-")) return `there is no option ${JSON.stringify(each)}`;
-    else files.push(each);
-  }
-  if (writes && isDry) return "--write and --dry-run exclude each other";
-  return files.length === 0 ? "name a file" : { depth, writes, files };
-}
-
-function migrateFile(path: string, { depth, writes }: Arguments, print: Print, printError: Print): 0 | 1 | 2 {
+function migrateFile(path: string, { depth, writes }: MigrateCall, print: Print, printError: Print): 0 | 1 | 2 {
   const source = readSource(path);
   if (typeof source !== "string") {
     printError(`${path}: ${source.problem}\n`);

@@ -1,0 +1,35 @@
+/**
+ * The table of commands. Each is loaded when it is called, so that one command does not wait for what another needs.
+ *
+ * @module
+ */
+import type { CommandEntry } from "./frame/command.js";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "init",
+    summary: "Writes a first server that sells one route, and a test that pays for it",
+    load: () => import("./init/command.js"),
+  },
+  {
+    name: "openapi",
+    summary: "Prints the OpenAPI document of a server, or of the file that makes its app",
+    load: () => import("./openapi/command.js"),
+  },
+  {
+    name: "catalog search",
+    summary: "Searches the catalog of a facilitator for services, by meaning or by words",
+    load: () => import("./catalog/command.js"),
+  },
+  {
+    name: "migrate",
+    summary: "Moves a file from @x402/express to @farebox/express/compat",
+    load: () => import("./migrate/command.js"),
+  },
+  {
+    name: "completion",
+    summary: "Prints a script by which a shell completes commands and options",
+    load: () => import("./completion/command.js"),
+  },
+];
