@@ -146,7 +146,7 @@ function readEntries(reply: unknown): readonly LedgerEntry[] {
     const [position = "", json = "", refunded = ""] = texts.slice(at, at + 3);
     // It was swept a moment ago.
     if (json === "") continue;
-    const [, status = "settled", refunds = "[]"] = /^\d+\|(\w+)\|(.*)$/.exec(refunded) ?? [];
+    const [, status = "settled", refunds = "[]"] = /^\d+\|(\w+)\|(.*)$/s.exec(refunded) ?? [];
     const entry: NewLedgerEntry = JSON.parse(json);
     entries.push({ ...entry, position, status: status as LedgerEntry["status"], refunds: JSON.parse(refunds) });
   }
