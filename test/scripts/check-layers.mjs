@@ -68,8 +68,9 @@ CORE.pricing = [
   "route",
 ];
 CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store", "route"];
+CORE.ledger = ["errors", "protocol", "issues", "options", "events", "scheme", "store", "settlement"];
 CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
-CORE.config = [...CORE.gate.filter((room) => room !== "gate"), "telemetry"];
+CORE.config = [...CORE.gate.filter((room) => room !== "gate"), "ledger", "telemetry"];
 CORE.report = [
   "errors",
   "protocol",

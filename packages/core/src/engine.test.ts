@@ -90,8 +90,21 @@ describe("a store in memory", () => {
   test("a store in memory is no finding with another store or in a single process", () => {
     expect(createSeller().log).toEqual([]);
     vi.stubEnv("NODE_APP_INSTANCE", "1");
+    const { claim, find, transition, release, unfinished, ledger } = createMemoryStore();
+    expect(createSeller({ store: { claim, find, transition, release, unfinished, ledger } }).log).toEqual([]);
+  });
+
+  test("a store without a ledger is a finding, which a strict seller's check throws", () => {
     const { claim, find, transition, release, unfinished } = createMemoryStore();
-    expect(createSeller({ store: { claim, find, transition, release, unfinished } }).log).toEqual([]);
+    const store = { claim, find, transition, release, unfinished };
+    const { engine, log } = createSeller({ store });
+    expect(log).toMatchObject([
+      ["warn", "FAREBOX_MEMORY_LEDGER", { remedy: expect.stringContaining("Update the store") }],
+    ]);
+    expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_MEMORY_LEDGER" }]);
+    const view = { routes: [], isCalled: () => true } as unknown as Parameters<typeof engine.check>[0];
+    expect(() => engine.check(view)).not.toThrow();
+    expect(() => createSeller({ store, strict: true }).engine.check(view)).toThrow(/FAREBOX_MEMORY_LEDGER/);
   });
 });
 

@@ -11,10 +11,17 @@ import { combineHooks, type ExtensionHooks } from "./events/combined-hooks.js";
 import {
   createPaymentEvents,
   isPaymentEventType,
+  type PaymentEvents,
   type PaymentEventType,
   type PaymentListener,
 } from "./events/events.js";
-import { createFindings, type Findings, memoryStoreFinding, meteredNotSharedFinding } from "./events/findings.js";
+import {
+  createFindings,
+  type Findings,
+  memoryLedgerFinding,
+  memoryStoreFinding,
+  meteredNotSharedFinding,
+} from "./events/findings.js";
 import { Hooks } from "./events/hooks.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { Decision } from "./gate/admission.js";
@@ -42,6 +49,7 @@ import type { GateResponse } from "./gate/responses.js";
 import { Runs } from "./gate/runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
+import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
@@ -188,6 +196,8 @@ export interface PaymentsEngine {
    * @throws ConfigError without the option `metrics`.
    */
   metrics(): string;
+  /** What was sold, and to whom. It is as durable as the store. */
+  readonly ledger: PaymentsLedger;
   /** How store, facilitators and settlements are doing. Asks the store, at most once a second. Never rejects. */
   health(): Promise<PaymentsHealth>;
   /** As {@link PaymentsEngine.health}, for a load balancer: once it was told that the process ends, payments are refused. */
@@ -287,8 +297,24 @@ function createParts(settings: Settings) {
     entries: store.exposure ?? new MemoryExposure(),
     collect: (identity) => recovery.collect(identity),
   });
+  const ledger = new LedgerKeeper({ store, settings: settings.ledger, events, writes, logger, now, timer });
   const settler = new Settler({
-    ...{ store, leases, facilitator, inFlight, runs, exposure, rpc, listings, events, hooks, logger, now, timer },
+    ...{
+      store,
+      ledger,
+      leases,
+      facilitator,
+      inFlight,
+      runs,
+      exposure,
+      rpc,
+      listings,
+      events,
+      hooks,
+      logger,
+      now,
+      timer,
+    },
     confirmationsOn: settings.confirmationsOn,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
@@ -297,6 +323,7 @@ function createParts(settings: Settings) {
   const recovery = new SettlementRecovery({
     ...{ store, settler, leases, inFlight, exposure, schemes, events, logger, now, timer },
     routeOf: (key) => onlyRoute(key, tables, handlers),
+    onLook: () => ledger.look(),
   });
 
   // The records of a memory store are of this process only, and so are its tokens.
@@ -369,18 +396,12 @@ function createParts(settings: Settings) {
     ...{ store, inFlight, recovery, draining, timer, now },
     facilitators: () => facilitator.health(),
   });
-  const metrics = settings.metrics ? new PrometheusText() : undefined;
-  const gauges: Gauges = {
+  const metrics = startMeasuring(settings, events, {
     inFlight: () => inFlight.size,
     unknownOutcomes: () => recovery.size,
     heldBytes: settings.heldBytes,
     facilitators: () => facilitator.health(),
-  };
-  if (metrics !== undefined) measure(metrics, events, gauges);
-  if (settings.telemetry !== undefined) {
-    measure(createOpenTelemetrySink(settings.telemetry), events, gauges);
-    trace(settings.telemetry, events);
-  }
+  });
   const payees = createPayees({ rpc, logger, timer });
   const reporter = new Reporter(
     { tables, handlers },
@@ -396,6 +417,7 @@ function createParts(settings: Settings) {
     settings,
     findings,
     events,
+    ledger,
     listings,
     facilitator,
     openStore,
@@ -417,6 +439,21 @@ function createParts(settings: Settings) {
   };
 }
 
+/** Counts what happens, as far as the seller wants it. Returns what `payments.metrics()` reads. */
+function startMeasuring(
+  { metrics, telemetry }: Settings,
+  events: PaymentEvents,
+  gauges: Gauges,
+): PrometheusText | undefined {
+  const text = metrics ? new PrometheusText() : undefined;
+  if (text !== undefined) measure(text, events, gauges);
+  if (telemetry !== undefined) {
+    measure(createOpenTelemetrySink(telemetry), events, gauges);
+    trace(telemetry, events);
+  }
+  return text;
+}
+
 /** The route of a key; `undefined`: there is none, or several prices have the key, such as handlers that charge. */
 function onlyRoute(
   key: string,
@@ -434,7 +471,7 @@ function createEngine(parts: Parts): {
   readonly addTable: (table: RouteTable<PricedRoute>) => TableGate;
 } {
   const { settings, findings, events, listings, facilitator, openStore, writes, deliveries, recovery, gate } = parts;
-  const { tables, handlers, payees, reporter, exposure, receipts, inFlight, draining, health, metrics } = parts;
+  const { tables, handlers, payees, reporter, exposure, receipts, inFlight, draining, health, metrics, ledger } = parts;
   const { store, logger } = settings;
   const isSeparate = isMemoryStore(store) || store.exposure === undefined;
   const several = isSeparate ? findSeveralProcesses() : undefined;
@@ -448,6 +485,8 @@ function createEngine(parts: Parts): {
     findings.add(found);
     if (!settings.isStoreChosen) warnProcessOnce(found);
   }
+
+  if (store.ledger === undefined) findings.add(memoryLedgerFinding());
 
   let isStarted = false;
   /** Each new gate starts the facilitators. The first one recovers; a memory store has nothing to recover. */
@@ -535,6 +574,7 @@ function createEngine(parts: Parts): {
       });
       return metrics?.write() ?? "";
     },
+    ledger: ledger.public,
     health: () => health.ask(),
     healthCheck: () => health.tell(),
     async ready() {
@@ -557,6 +597,7 @@ function createEngine(parts: Parts): {
       facilitator.close();
       recovery.close();
       deliveries.close();
+      ledger.close();
       await writes.finished();
     },
   };

@@ -23,6 +23,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_LOCAL_CHAIN"
   | "ERR_FAREBOX_PAYER"
   | "ERR_FAREBOX_STORE"
+  | "ERR_FAREBOX_LEDGER"
   | "ERR_FAREBOX_DISCOVERY";
 
 /** Base class of all errors. Branch on {@link FareboxError.code}, not on `message` or `instanceof`. */
@@ -194,6 +195,27 @@ export class ResponseError extends FareboxError {
 export class StoreError extends FareboxError {
   override readonly name = "StoreError";
   override readonly code = "ERR_FAREBOX_STORE";
+}
+
+/**
+ * Why the ledger refuses.
+ *
+ * - `unknown`: there is no such entry.
+ * - `amount`: all refunds together would be more than was paid.
+ * - `conflict`: the transaction is marked with another amount.
+ */
+export type LedgerProblem = "unknown" | "amount" | "conflict";
+
+/** A refund that cannot be marked. Nothing was changed. */
+export class LedgerError extends FareboxError {
+  override readonly name = "LedgerError";
+  override readonly code = "ERR_FAREBOX_LEDGER";
+  readonly problem: LedgerProblem;
+
+  constructor(message: string, problem: LedgerProblem) {
+    super(message);
+    this.problem = problem;
+  }
 }
 
 /** A price or recipient function read `body`, and no body parser had read the body that the client sent. */

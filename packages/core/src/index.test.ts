@@ -12,6 +12,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "ConfigError",
       "FacilitatorError",
       "FareboxError",
+      "LedgerError",
       "MOST_DUE",
       "PaymentAbortedError",
       "PriceError",
@@ -26,6 +27,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "createHttpFacilitator",
       "createMemoryStore",
       "createRpcNode",
+      "openLedger",
       "price",
       "usd",
     ]

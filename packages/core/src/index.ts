@@ -18,6 +18,8 @@ export {
   type FacilitatorFailure,
   FareboxError,
   type FareboxErrorCode,
+  LedgerError,
+  type LedgerProblem,
   PaymentAbortedError,
   type PaymentAbortReason,
   PriceError,
@@ -98,6 +100,15 @@ export type {
 } from "./gate/hand-request.js";
 export type { Payment } from "./gate/payment.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
+export {
+  type Ledger,
+  type LedgerQuery,
+  type LedgerTime,
+  openLedger,
+  type Refund,
+} from "./ledger/ledger.js";
+export type { PaymentsLedger } from "./ledger/payments-ledger.js";
+export type { SettledCall, SettledHandler, SettledHandlerOptions } from "./ledger/settled-handlers.js";
 export type {
   Chargeable,
   ChargeableResponse,
@@ -107,6 +118,8 @@ export type {
   HttpFacilitatorChoice,
   IdentifierMode,
   InputValidator,
+  LedgerOptions,
+  LedgerSale,
   NetworkName,
   Page,
   PageContext,
@@ -185,7 +198,6 @@ export {
   type ClaimRequest,
   type ExposureEntry,
   type ExposureSums,
-  type MaybePromise,
   MOST_DUE,
   type Owned,
   type PaymentRecord,
@@ -202,3 +214,14 @@ export {
   UNFINISHED,
   UNLEASED,
 } from "./store/payment-store.js";
+export type {
+  CursorLease,
+  LedgerCount,
+  LedgerEntry,
+  LedgerRefund,
+  LedgerSearch,
+  MaybePromise,
+  NewLedgerEntry,
+  RefundChange,
+  SharedLedger,
+} from "./store/shared-ledger.js";

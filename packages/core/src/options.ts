@@ -471,6 +471,51 @@ export interface ExposureOptions {
   readonly unrecorded?: DollarPrice | Text;
 }
 
+/** A payment that has settled, for the seller's function that knows its fee. */
+export interface LedgerSale {
+  /** The key of the route. */
+  readonly route: string;
+  readonly payee: string;
+  readonly scheme: string;
+  /** CAIP-2, e.g. `eip155:8453`. */
+  readonly network: string;
+  readonly asset: string;
+  /** Atomic units, as digits. */
+  readonly amount: string;
+  /** The facilitator's name. `undefined`: it is not known which one it was. */
+  readonly facilitator: string | undefined;
+}
+
+/** How settled payments are recorded. */
+export interface LedgerOptions {
+  /**
+   * How many days an entry stays, 1 to 36500. Then it is deleted, whether or not a handler of `onSettled` has had it.
+   *
+   * @example 3650
+   * @defaultValue 400
+   */
+  readonly retentionDays?: number;
+  /**
+   * How payers are recorded: by their addresses, or by a keyed hash of them.
+   *
+   * @example "hashed"
+   * @defaultValue `"plain"`
+   */
+  readonly payers?: "plain" | "hashed";
+  /**
+   * Keys the hash of payers: at least 32 characters, the same in all processes. With another one, earlier entries of a payer are not found.
+   *
+   * @example process.env["LEDGER_SECRET"]!
+   */
+  readonly secret?: string;
+  /**
+   * Says what the facilitator keeps of a payment, in atomic units, as digits; or nothing.
+   *
+   * @example ({ facilitator }) => (facilitator === "facilitator.example" ? "1000" : undefined)
+   */
+  readonly feeOf?: (sale: LedgerSale) => string | undefined;
+}
+
 /** Options of a seller. Options that decide where money goes have no default. */
 export interface PaymentsOptions {
   /**
@@ -627,6 +672,13 @@ export interface PaymentsOptions {
    * @defaultValue in memory
    */
   readonly store?: PaymentStore;
+  /**
+   * How `payments.ledger` records settled payments. It is as durable as the store.
+   *
+   * @example { retentionDays: 400, payers: "hashed", secret: process.env["LEDGER_SECRET"]! }
+   * @defaultValue 400 days, payers by their addresses
+   */
+  readonly ledger?: LedgerOptions;
   /**
    * How long a duplicate waits for the response of the request in flight: 0 to 120000 ms. Then it gets 409.
    *

@@ -95,6 +95,7 @@ export function createPayments(options: PaymentsOptions): Payments {
       return (req, res, next) => giveReceipt(engine, req.originalUrl, res, next);
     },
     forgive: (payer) => engine.forgive(payer),
+    ledger: engine.ledger,
     metrics: () => engine.metrics(),
     health: () => engine.health(),
     healthz: () => (_req, res, next) =>

@@ -11,6 +11,7 @@ import type {
   PaymentListener,
   PaymentsEngine,
   PaymentsHealth,
+  PaymentsLedger,
   PaymentsReport,
   Recovery,
   RouteByHand,
@@ -100,6 +101,12 @@ export interface Payments extends Documents {
    * @param payer - Its address.
    */
   forgive(payer: string): Promise<number>;
+  /**
+   * What was sold: one entry for each settled payment, as durable as the store. Of tables, routes, sales by hand and MCP tools.
+   *
+   * @example for await (const { settledAtMs, payer, amount } of payments.ledger.entries({ since: "2026-11-01" })) …
+   */
+  readonly ledger: PaymentsLedger;
   /**
    * Returns all metrics in the text format of Prometheus, for sellers without a collector. The option `metrics` counts them.
    *

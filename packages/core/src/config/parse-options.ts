@@ -12,6 +12,7 @@ import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js
 import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
+import { type LedgerSettings, parseLedger } from "../ledger/parse-ledger.js";
 import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ExposureLimits } from "../price/dollars.js";
 import { parsePrice } from "../price/price.js";
@@ -25,6 +26,7 @@ import { CONFIRM_MS } from "../settlement/confirmations.js";
 import { SEARCH_MS } from "../settlement/outcome.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
+import type { SharedLedger } from "../store/shared-ledger.js";
 import type { OpenTelemetryApi } from "../telemetry/open-telemetry.js";
 import { parsePage } from "./parse-bodies.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
@@ -58,6 +60,7 @@ export interface Settings {
   readonly store: PaymentStore;
   /** Whether the seller named the store. */
   readonly isStoreChosen: boolean;
+  readonly ledger: LedgerSettings;
   /** How long a settlement may take before another run takes over, if leases are not renewed. */
   readonly leaseMs: number;
   readonly copyWaitMs: number;
@@ -109,6 +112,7 @@ const KEYS = Object.keys({
   confirmations: true,
   verifySignatures: true,
   store: true,
+  ledger: true,
   copyWaitMs: true,
   maxRunsPerPayer: true,
   exposure: true,
@@ -193,6 +197,7 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     verifySignatures: parseFlag(options, "verifySignatures", issues),
     store: parseStore(options.store, now, issues),
     isStoreChosen: options.store !== undefined,
+    ledger: parseLedger(options.ledger, issues),
     leaseMs:
       Math.max(facilitators.length, 1) * deadlines.settleMs +
       LEASE_SLACK_MS +
@@ -356,6 +361,17 @@ function parseStore(store: unknown, now: () => number, issues: Issues): PaymentS
   return store as PaymentStore;
 }
 
+const LEDGER_METHODS = Object.keys({
+  list: true,
+  find: true,
+  refund: true,
+  erase: true,
+  count: true,
+  counts: true,
+  hold: true,
+  sweep: true,
+} satisfies Record<keyof SharedLedger, true>);
+
 const OPTIONAL_STORE_METHODS = ["renew", "watch", "keep", "ready"] as const;
 
 /** A part that is there must work: it is called long after the start. */
@@ -371,6 +387,9 @@ function checkOptionalMethods(issues: Issues, store: unknown): void {
     if (part !== undefined)
       checkMethods(issues, { path: `options.store.${name}`, value: part, methods: ["put", "remove"] });
   }
+  const ledger: unknown = Reflect.get(store, "ledger");
+  if (ledger !== undefined)
+    checkMethods(issues, { path: "options.store.ledger", value: ledger, methods: LEDGER_METHODS });
 }
 
 /** The value is not quoted, because it may be a database address or a client with a password. */

@@ -14,6 +14,7 @@ export type FindingCode =
   | "FAREBOX_KEY_SHADOWED"
   | "FAREBOX_PRICED_TWICE"
   | "FAREBOX_MEMORY_STORE"
+  | "FAREBOX_MEMORY_LEDGER"
   | "FAREBOX_STORE_EVICTION"
   | "FAREBOX_STORE_NOT_DURABLE"
   | "FAREBOX_STORE_REPLICA"
@@ -208,6 +209,15 @@ export function memoryStoreFinding(platform: string): Finding {
   );
 }
 
+/** The store keeps payments, and no ledger. */
+export function memoryLedgerFinding(): Finding {
+  return finding(
+    "FAREBOX_MEMORY_LEDGER",
+    undefined,
+    "The store keeps no ledger, so each process has one of its own in memory, and loses it when it ends",
+  );
+}
+
 /** The server of the store may lose records. */
 export function storeFinding({
   kind,
@@ -268,6 +278,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
   FAREBOX_PRICED_TWICE: "Price the route in one place",
   FAREBOX_MEMORY_STORE: "Set a store that all processes share, or run one process",
+  FAREBOX_MEMORY_LEDGER: "Update the store, or have it keep a ledger; if you need none, leave it as it is",
   FAREBOX_STORE_EVICTION: "Have the server refuse writes when its memory is full, as the message says",
   FAREBOX_STORE_NOT_DURABLE: "Have the server write to disk, as the message says",
   FAREBOX_STORE_REPLICA: "Connect to the primary",

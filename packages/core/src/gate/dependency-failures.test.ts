@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { MaybePromise, PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
+import type { PaymentState, PaymentStore, Transition } from "../store/payment-store.js";
+import type { MaybePromise } from "../store/shared-ledger.js";
 import {
   admissionOf,
   createShop,
@@ -34,6 +35,7 @@ function createFailingStore() {
     release: (identity, owner) => attempt("release", () => memory.release(identity, owner)),
     transition: (change: Transition) => attempt(`${change.from} to ${change.to}`, () => memory.transition(change)),
     unfinished: () => memory.unfinished(),
+    ledger: memory.ledger,
   };
   return { store, failing, memory };
 }

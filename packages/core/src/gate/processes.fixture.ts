@@ -6,7 +6,8 @@
 import type { LogFields } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { MaybePromise, PaymentRecord, PaymentStore, SharedRun } from "../store/payment-store.js";
+import type { PaymentRecord, PaymentStore, SharedRun } from "../store/payment-store.js";
+import type { MaybePromise } from "../store/shared-ledger.js";
 import { createFakeFacilitator, createShop, createTime, NETWORK, type ShopOptions } from "./shop.fixture.js";
 
 export const IDENTITY = `${NETWORK}|n1`;
@@ -69,6 +70,7 @@ export function createSharedStore(now: () => number) {
         runs.delete(id);
       },
     },
+    ledger: memory.ledger,
     async keep(name, value) {
       if (!kept.has(name)) kept.set(name, value);
       return kept.get(name) ?? value;
@@ -88,7 +90,7 @@ function createConnection(base: PaymentStore, timer: StartTimer) {
     await pass();
     return answer;
   };
-  const { renew, watch, keep, ready, runs, exposure } = base;
+  const { renew, watch, keep, ready, runs, exposure, ledger } = base;
   const store: PaymentStore = {
     claim: (request) => ask(() => base.claim(request)),
     find: (identity) => ask(() => base.find(identity)),
@@ -112,6 +114,18 @@ function createConnection(base: PaymentStore, timer: StartTimer) {
       exposure: {
         put: (entry, nowMs) => ask(() => exposure.put(entry, nowMs)),
         remove: (entry) => ask(() => exposure.remove(entry)),
+      },
+    }),
+    ...(ledger && {
+      ledger: {
+        list: (query) => ask(() => ledger.list(query)),
+        find: (id) => ask(() => ledger.find(id)),
+        refund: (change) => ask(() => ledger.refund(change)),
+        erase: (payer) => ask(() => ledger.erase(payer)),
+        count: (added) => ask(() => ledger.count(added)),
+        counts: (days) => ask(() => ledger.counts(days)),
+        hold: (lease) => ask(() => ledger.hold(lease)),
+        sweep: (beforeMs) => ask(() => ledger.sweep(beforeMs)),
       },
     }),
   };

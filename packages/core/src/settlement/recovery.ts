@@ -43,6 +43,8 @@ export interface RecoveryDeps {
   readonly routeOf?: (key: string) => Pick<PendingPayment, "asked" | "hooks"> | undefined;
   /** Counts metered responses that are not paid for. */
   readonly exposure: { owes(payment: PendingPayment, about: { readonly isDue: true; readonly isLost: true }): void };
+  /** Called each time that the store was asked for settlements of dead processes. */
+  readonly onLook?: () => void;
   readonly events: PaymentEvents;
   readonly logger: Logger;
   readonly now: () => number;
@@ -165,6 +167,7 @@ export class SettlementRecovery {
       } catch {
         logger.warn("settlements_not_recovered", { error: "the store failed" });
       }
+      this.#deps.onLook?.();
       this.#lookAgain(Math.max(nextMs, (now() - startedMs) * LOOK_SHARE));
     }, delayMs);
   }
@@ -246,7 +249,7 @@ export class SettlementRecovery {
   async #tryAgain(unresolved: Unresolved): Promise<void> {
     const { payment, tries } = unresolved;
     const { identity } = payment.claim;
-    const tried = await this.#settle(payment);
+    const tried = await this.#settle(payment, tries + 2);
     const retryAfterSeconds = this.#retryAfter(unresolved, tried);
     if (this.#isClosed || retryAfterSeconds === undefined) this.#forget(identity);
     else this.#schedule({ ...unresolved, tries: tries + 1 }, retryAfterSeconds);
@@ -260,10 +263,10 @@ export class SettlementRecovery {
     if (waiting !== undefined) void this.#deps.leases.drop(waiting.claim);
   }
 
-  /** Settles what the record says is unfinished. Never rejects. */
-  async #settle(payment: PendingPayment): Promise<Tried> {
+  /** Settles what the record says is unfinished. Never rejects. @param attempt - Counts those that this process knows of. */
+  async #settle(payment: PendingPayment, attempt = 2): Promise<Tried> {
     try {
-      return await this.#settleRecord(payment);
+      return await this.#settleRecord(payment, attempt);
     } catch {
       const { identity } = payment.claim;
       this.#deps.logger.error("settlement_not_started", { identity, error: "the store failed" });
@@ -271,7 +274,7 @@ export class SettlementRecovery {
     }
   }
 
-  async #settleRecord(payment: PendingPayment): Promise<Tried> {
+  async #settleRecord(payment: PendingPayment, attempt: number): Promise<Tried> {
     const { store, settler, leases, inFlight, now } = this.#deps;
     const record = await store.find(payment.claim.identity);
     if (record === undefined || !UNFINISHED.includes(record.state)) return { kind: "over" };
@@ -292,7 +295,7 @@ export class SettlementRecovery {
     const newOwner = isMetered(record) ? METERED + randomUUID() : randomUUID();
     const taken = { ...payment, claim: { ...payment.claim, owner: newOwner } };
     try {
-      const start = { from, owner, facilitator, response, runsHandler: false, waiting: undefined } as const;
+      const start = { from, owner, facilitator, response, runsHandler: false, attempt, waiting: undefined } as const;
       const settled = await settler.settle(taken, start);
       return settled.kind === "lost" || settled.kind === "overtaken" ? LEFT : settled;
     } finally {

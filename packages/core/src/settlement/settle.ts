@@ -12,6 +12,7 @@ import type { ExtensionResponses, SettlementResponse } from "../protocol/documen
 import { parseJson } from "../protocol/json.js";
 import { joinValues } from "../route/request.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+import type { NewLedgerEntry } from "../store/shared-ledger.js";
 import type { Leases } from "./leases.js";
 import type { Listings } from "./listings.js";
 import {
@@ -45,6 +46,8 @@ export interface SettlementStart {
    * the payment again, and run the handler as well.
    */
   readonly runsHandler: boolean;
+  /** Which attempt this is, from 1. Default: the second one, if there was one before. */
+  readonly attempt?: number;
   /** The client that waits for the outcome, by its address or session if known; `undefined`: no client waits. */
   readonly waiting:
     | {
@@ -95,8 +98,24 @@ export interface SettlerDeps extends OutcomeDeps {
     releaseSoon(payment: PendingPayment): void;
     owes(payment: PendingPayment, about: { readonly isDue: boolean }): void;
   };
+  /** Records what was sold. An entry is `undefined` where no money has moved. */
+  readonly ledger: {
+    /** Whether the store writes entries, with its transitions. */
+    readonly isInStore: boolean;
+    entryOf(payment: PendingPayment, how: SettledHow): NewLedgerEntry | undefined;
+    settled(payment: PendingPayment, entry: NewLedgerEntry | undefined): void;
+  };
   /** Takes over a payment whose outcome is unknown, or that is due. */
   readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
+}
+
+/** How a payment has settled, for the ledger. */
+interface SettledHow {
+  readonly receipt: SettlementResponse;
+  readonly settledAtMs: number;
+  readonly latencyMs: number;
+  readonly attempt: number;
+  readonly facilitator: string | undefined;
 }
 
 /** Begins the owner of a run whose response is metered. Its record then says so to the processes that take it over. */
@@ -169,7 +188,7 @@ export class Settler {
     );
     if (reached.kind === "settled") this.#deps.runs.settled(payment);
     const outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
-    const record = await this.#record(payment, outcome, start);
+    const record = await this.#record(payment, outcome, start, startedMs);
     if (record === "overtaken") return { kind: "overtaken" };
     if (record === "failed" && start.runsHandler && leases.areRenewed) {
       void leases.drop(claim);
@@ -191,6 +210,23 @@ export class Settler {
     return extensionResponses === undefined && added === undefined
       ? outcome
       : { ...outcome, extensionResponses, added };
+  }
+
+  #entryOf(
+    payment: PendingPayment,
+    { receipt }: SettledOutcome,
+    { from, facilitator, attempt }: SettlementStart,
+    startedMs: number,
+  ): NewLedgerEntry | undefined {
+    const { ledger, facilitator: pool, now } = this.#deps;
+    const settledAtMs = now();
+    return ledger.entryOf(payment, {
+      receipt,
+      settledAtMs,
+      latencyMs: settledAtMs - startedMs,
+      attempt: attempt ?? (from === "claimed" || from === "metering" ? 1 : 2),
+      facilitator: facilitator ?? pool.facilitatorOf(payment.claim.identity),
+    });
   }
 
   /** What a metered response may still cost the seller. */
@@ -220,8 +256,9 @@ export class Settler {
     payment: PendingPayment,
     outcome: Outcome,
     start: SettlementStart,
+    startedMs: number,
   ): Promise<"done" | "overtaken" | "failed"> {
-    const { store, leases, logger } = this.#deps;
+    const { store, leases, logger, ledger } = this.#deps;
     const { claim } = payment;
     const { identity, owner } = claim;
     const isShared = leases.areRenewed;
@@ -231,9 +268,14 @@ export class Settler {
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
     if (!isAtWork) void leases.drop(claim);
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
-    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes } as const;
+    const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
+    const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
+    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...recorded } as const;
     try {
-      if (await changeSurely(store, change)) return "done";
+      if (await changeSurely(store, change)) {
+        if (outcome.kind === "settled") ledger.settled(payment, entry);
+        return "done";
+      }
       const record = await store.find(identity);
       if (record !== undefined && record.owner !== owner) {
         void leases.drop(claim);

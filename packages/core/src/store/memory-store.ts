@@ -9,6 +9,7 @@
 import { ConfigError, type ConfigIssue, describeValue } from "../errors.js";
 import { isJsonObject } from "../protocol/json.js";
 import { MemoryExposure } from "./memory-exposure.js";
+import { MAX_LEDGER_ENTRIES, MemoryLedger } from "./memory-ledger.js";
 import {
   type Claim,
   type ClaimRequest,
@@ -25,9 +26,11 @@ import {
 export interface MemoryStoreOptions {
   /** Room for the bodies and headers of all kept responses, in bytes. The oldest are dropped first. Default 64 MiB. */
   readonly maxAnswerBytes?: number;
+  /** How many entries of the ledger are kept. The oldest are dropped first. Default 10000. */
+  readonly maxLedgerEntries?: number;
 }
 
-type MemoryStore = PaymentStore & Required<Pick<PaymentStore, "exposure">> & { readonly size: number };
+type MemoryStore = PaymentStore & Required<Pick<PaymentStore, "exposure" | "ledger">> & { readonly size: number };
 
 const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
@@ -45,7 +48,8 @@ const MINUTE_MS = 60 * 1000;
  */
 export function createMemoryStore(now: () => number = Date.now, options: MemoryStoreOptions = {}): MemoryStore {
   check(now, options);
-  const { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES } = options;
+  const { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES, maxLedgerEntries = MAX_LEDGER_ENTRIES } = options;
+  const ledger = new MemoryLedger(maxLedgerEntries);
   const records = new Map<string, PaymentRecord>();
   const identifiers = new Set<string>();
   /** Identities by the minute in which their records are forgotten. */
@@ -57,6 +61,7 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
 
   const store: MemoryStore = {
     exposure: new MemoryExposure(),
+    ledger,
     get size() {
       return records.size;
     },
@@ -88,6 +93,7 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
       if (record.identifier !== undefined && changed.identifier === undefined) identifiers.delete(record.identifier);
       // A response is as old as its writing; later transitions of the payment do not make it younger.
       if (change.answer !== undefined) keepResponse(changed);
+      if (change.entry !== undefined) ledger.add(change.entry);
       return true;
     },
     release(identity: string, owner: string): void {
@@ -178,6 +184,9 @@ export function isMemoryStore(store: PaymentStore): boolean {
   return memoryStores.has(store);
 }
 
+/** The options, and what each counts. */
+const UNITS: Readonly<Record<string, string>> = { maxAnswerBytes: "bytes", maxLedgerEntries: "entries" };
+
 /** For callers without types. A store that throws later answers every payment with 503. */
 function check(now: unknown, options: unknown): void {
   const issues: ConfigIssue[] = [];
@@ -190,10 +199,11 @@ function check(now: unknown, options: unknown): void {
   if (!isJsonObject(options)) add("options", "an object such as { maxAnswerBytes: 1000000 }", options);
   else {
     for (const [name, value] of Object.entries(options)) {
-      if (name !== "maxAnswerBytes") add(name, "no such option; maxAnswerBytes is the only one", value);
+      const unit = UNITS[name];
+      if (unit === undefined) add(name, `no such option; there are ${Object.keys(UNITS).join(" and ")}`, value);
       // `value < 0` would let NaN pass.
       else if (value !== undefined && !(typeof value === "number" && value >= 0)) {
-        add(name, "a number of bytes, from 0", value);
+        add(name, `a number of ${unit}, from 0`, value);
       }
     }
   }

@@ -6,9 +6,7 @@
  */
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { SettlementResponse } from "../protocol/documents.js";
-
-/** A value, or the promise of one. A store in this process can return its results without a promise. */
-export type MaybePromise<T> = T | PromiseLike<T>;
+import type { MaybePromise, NewLedgerEntry, SharedLedger } from "./shared-ledger.js";
 
 /**
  * Keeps one record per payment. Every method is atomic: if processes share the store, calls from all of them take effect one after
@@ -48,6 +46,8 @@ export interface PaymentStore {
   readonly runs?: SharedRuns;
   /** Money for what was streamed before it was paid, seen by all processes. Default: each process counts its own. */
   readonly exposure?: SharedExposure;
+  /** Settled payments, seen by all processes. Default: `payments.ledger` is in the memory of each process, and lost with it. */
+  readonly ledger?: SharedLedger;
   /**
    * Keeps a value under a name for good, if the name has none, and returns the value that it has then. Of any number of calls at once, all
    * return the same value.
@@ -272,4 +272,9 @@ export interface Transition {
   readonly leaseUntilMs?: number | null;
   /** `null` frees it for another payment. */
   readonly identifier?: null;
+  /**
+   * Added to `ledger` with the change, both or neither. Nothing is added if the change is refused, or if there is an entry with that id.
+   * Only stores with `ledger` get it.
+   */
+  readonly entry?: NewLedgerEntry;
 }

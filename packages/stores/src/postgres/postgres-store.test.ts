@@ -18,7 +18,7 @@ interface Connected {
   end(): Promise<unknown>;
 }
 
-const TRAITS = { durable: true, shared: true, renew: true, runs: true, exposure: true, keep: true };
+const TRAITS = { durable: true, shared: true, renew: true, runs: true, exposure: true, ledger: true, keep: true };
 let stores = 0;
 
 // `pnpm test` runs this one, `pnpm test:stores` all of them.

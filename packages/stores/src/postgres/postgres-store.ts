@@ -13,6 +13,7 @@ import {
   type PaymentRecord,
   type PaymentStore,
   type SharedExposure,
+  type SharedLedger,
   type SharedRun,
   type SharedRuns,
   StoreError,
@@ -33,6 +34,7 @@ import {
   UNLEASED_SQL,
   writtenColumns,
 } from "../row.js";
+import { insertEntry, PostgresLedger } from "./ledger.js";
 import { PostgresNotifications } from "./notifications.js";
 import { checkPool, Database, isPgPool, MIGRATION_ADVICE, type PostgresPool, type Value } from "./pool.js";
 import { OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
@@ -73,6 +75,7 @@ export function postgresStore(pool: PostgresPool, options: StoreOptions = {}): P
 class Postgres implements PostgresStore {
   readonly runs: SharedRuns;
   readonly exposure: SharedExposure;
+  readonly ledger: SharedLedger;
   readonly watch?: NonNullable<PaymentStore["watch"]>;
   readonly #database: Database;
   readonly #prefix: string;
@@ -94,6 +97,7 @@ class Postgres implements PostgresStore {
       put: (entry, nowMs) => this.#putExposure(entry, nowMs),
       remove: (entry) => this.#removeExposure(entry),
     };
+    this.ledger = new PostgresLedger((text, values) => this.#run(text, values), prefix);
     if (!isPgPool(pool) || mostConnections(pool) < 2) return;
     const notifications = new PostgresNotifications(pool, `${prefix}_changes`, limitMs);
     this.#notifications = notifications;
@@ -155,7 +159,7 @@ class Postgres implements PostgresStore {
   }
 
   async transition(change: Transition): Promise<boolean> {
-    const { identity, from, owner, to } = change;
+    const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
     const columns = writtenColumns(change);
     const nowMs = this.#now();
@@ -163,13 +167,14 @@ class Postgres implements PostgresStore {
     const sets = columns.map(([column, value]) => `${column} = $${values.push(value)}::${typeOf(column)}`);
     if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
     else if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = greatest(expires_at_ms, $4::bigint) + ${GRACE_MS}`);
+    const recorded = entry === undefined ? "" : `, recorded AS (${insertEntry(this.#prefix, entry, values)})`;
     const rows = await this.#run(
       `WITH changed AS (
         UPDATE ${this.#table} SET ${sets.join(", ")}
         WHERE key = $1::bytea AND state = $2::text AND owner = $3::text
           AND (forget_at_ms > $4::bigint OR state IN (${UNFINISHED_SQL}))
         RETURNING key, is_watched
-      ) SELECT ${NOTIFY} FROM changed`,
+      )${recorded} SELECT ${NOTIFY} FROM changed`,
       values,
     );
     return rows.length > 0;
@@ -244,6 +249,7 @@ class Postgres implements PostgresStore {
     }
     // Fails if the user may not read them, or a column is missing.
     await this.find("ready");
+    await this.ledger.find("ready");
     const problems: StoreProblem[] = [];
     for (const setting of ["fsync", "synchronous_commit"]) {
       if (server?.[setting] !== "off") continue;

@@ -5,9 +5,10 @@
  */
 import { MOST_DUE } from "@farebox/core";
 import { UNFINISHED_SQL } from "../row.js";
+import { ledgerSchema } from "./ledger.js";
 
 /** The version of the tables, in the table of kept values. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** The oldest server, as `server_version_num`. */
 export const OLDEST_SERVER = 130_000;
@@ -19,7 +20,7 @@ export const OLDEST_SERVER = 130_000;
  * @param prefix - Begins the names of all tables. Default `farebox`.
  */
 export function schema(prefix: string = "farebox"): string {
-  // Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
+  // Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
   // unfinished states asks for none of these two.
   // The key is a SHA-256, since an identity may be longer than an index accepts.
   return `DO $farebox$
@@ -71,13 +72,14 @@ BEGIN
     micros numeric NOT NULL
   );
   ${exposeFunction(prefix)};
+  ${ledgerSchema(prefix, `${LOCKS.ledger}, hashtext('${prefix}')`)};
   INSERT INTO ${prefix}_kept (name, value) VALUES ('schema', '${SCHEMA_VERSION}')
     ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE ${prefix}_kept.value::int < excluded.value::int;
 END $farebox$`;
 }
 
 /** The first keys of advisory locks; the second is a hash of the prefix. */
-export const LOCKS = { migrate: 402_001, sweep: 402_002, expose: 402_003 } as const;
+export const LOCKS = { migrate: 402_001, sweep: 402_002, expose: 402_003, ledger: 402_004 } as const;
 
 /** Entries that end and are removed in one statement. */
 const ENDED_AT_ONCE = 1_000;

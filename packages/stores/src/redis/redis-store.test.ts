@@ -100,6 +100,7 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
         watch: canWatch,
         runs: true,
         exposure: true,
+        ledger: true,
         keep: true,
       },
     );

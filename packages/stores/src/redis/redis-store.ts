@@ -12,6 +12,7 @@ import {
   type PaymentRecord,
   type PaymentStore,
   type SharedExposure,
+  type SharedLedger,
   type SharedRun,
   type SharedRuns,
   StoreError,
@@ -23,9 +24,11 @@ import {
 import { parseOptions, type StoreOptions } from "../options.js";
 import { textOf, withinLimit } from "../time-limit.js";
 import { type Commands, checkClient, commandsOf, type RedisClient } from "./client.js";
+import { ledgerKeys, RedisLedger, wordsOf } from "./ledger.js";
 import { RedisNotifications } from "./notifications.js";
 import { adviceFor, checkServer, readInfo } from "./readiness.js";
 import { fieldsOfChange, fieldsOfClaim, readRecord } from "./record-fields.js";
+import type { Script } from "./script.js";
 import {
   CLAIM,
   FIND,
@@ -37,7 +40,6 @@ import {
   REMOVE_EXPOSURE,
   REMOVE_RUN,
   RENEW,
-  type Script,
   TRANSITION,
 } from "./scripts.js";
 
@@ -73,6 +75,7 @@ export function redisStore(client: RedisClient, options: StoreOptions = {}): Red
 class Redis implements RedisStore {
   readonly runs: SharedRuns;
   readonly exposure: SharedExposure;
+  readonly ledger: SharedLedger;
   readonly watch?: NonNullable<PaymentStore["watch"]>;
   readonly #commands: Commands;
   readonly #limitMs: number;
@@ -88,6 +91,10 @@ class Redis implements RedisStore {
       put: (entry, nowMs) => this.#putExposure(entry, nowMs),
       remove: (entry) => this.#removeExposure(entry),
     };
+    this.ledger = new RedisLedger({
+      run: (script, keys, words) => this.#run(script, keys, words),
+      key: (...parts) => this.#key(...parts),
+    });
     if (commands.subscribe === undefined) return;
     const notifications = new RedisNotifications(commands.subscribe, limitMs);
     this.#notifications = notifications;
@@ -117,11 +124,12 @@ class Redis implements RedisStore {
   }
 
   async transition(change: Transition): Promise<boolean> {
-    const { identity, from, owner, to } = change;
+    const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
     const { written, removed } = fieldsOfChange(change);
-    const keys = [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")];
-    const head = [identity, this.#key("c", identity), from, owner, to, String(written.length)];
+    const own = [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")];
+    const keys = [...own, ...ledgerKeys((...parts) => this.#key(...parts))];
+    const head = [identity, this.#key("c", identity), from, owner, to, ...wordsOf(entry), String(written.length)];
     return Number(await this.#run(TRANSITION, keys, [...head, ...written, ...removed])) === 1;
   }
 

@@ -6,15 +6,10 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
 import { MOST_DUE, RELEASABLE, UNFINISHED, UNLEASED } from "@farebox/core";
 import { GRACE_MS } from "../row.js";
-
-/** A script, and the name under which Redis remembers it. */
-export interface Script {
-  readonly text: string;
-  readonly sha: string;
-}
+import { RECORD } from "./ledger-scripts.js";
+import { type Script, script } from "./script.js";
 
 /** Lua's numbers would be written as `1.7e+12`. Never sooner than the grace from now: the clock of the server may be ahead. */
 const FORGET_AT = `
@@ -53,17 +48,18 @@ end
 return 'claimed'`);
 
 /**
- * KEYS: record, index of unfinished ones, beginning of the keys of identifiers.
- * ARGV: identity, channel, from, owner, to, number of values to write, fields and values to write, fields to remove. Returns 1 or 0.
+ * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of the ledger.
+ * ARGV: identity, channel, from, owner, to, id, JSON and time of an entry, number of values to write, fields and values to write, fields to
+ * remove. Returns 1 or 0.
  */
-export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}
+export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}${RECORD}
 local old = redis.call('HMGET', KEYS[1], 's', 'o', 'e', 'i')
 if old[1] ~= ARGV[3] or old[2] ~= ARGV[4] then return 0 end
-local written = tonumber(ARGV[6])
-redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 7, 6 + written))
+local written = tonumber(ARGV[9])
+redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 10, 9 + written))
 local identifierKey = old[4] and (KEYS[3] .. old[4])
-if #ARGV > 6 + written then
-  redis.call('HDEL', KEYS[1], unpack(ARGV, 7 + written))
+if #ARGV > 9 + written then
+  redis.call('HDEL', KEYS[1], unpack(ARGV, 10 + written))
   if identifierKey and redis.call('HEXISTS', KEYS[1], 'i') == 0 then
     if redis.call('GET', identifierKey) == ARGV[1] then redis.call('DEL', identifierKey) end
     identifierKey = nil
@@ -79,6 +75,7 @@ elseif UNFINISHED[ARGV[3]] then
   if identifierKey then redis.call('PEXPIREAT', identifierKey, at) end
   redis.call('ZREM', KEYS[2], ARGV[1])
 end
+record(ARGV[6], ARGV[7], ARGV[8])
 publish(ARGV[2])
 return 1`);
 
@@ -201,8 +198,4 @@ return redis.call('GET', KEYS[1])`);
 /** States as the entries of a table. */
 function setOf(states: readonly string[]): string {
   return states.map((state) => `${state} = true`).join(", ");
-}
-
-function script(text: string): Script {
-  return { text, sha: createHash("sha1").update(text).digest("hex") };
 }

@@ -45,7 +45,7 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
         const close = async () => databases.forEach((database) => void database.close());
         return { store: await openStore(), reopen: openStore, join: openStore, close };
       },
-      { durable: true, shared: true, renew: true, runs: true, exposure: true, keep: true },
+      { durable: true, shared: true, renew: true, runs: true, exposure: true, ledger: true, keep: true },
     );
     for (const { name: title, run } of checks) test(title, () => run());
 

@@ -10,6 +10,7 @@ import {
   type PaymentRecord,
   type PaymentStore,
   type SharedExposure,
+  type SharedLedger,
   type SharedRun,
   type SharedRuns,
   type StoreProblem,
@@ -30,6 +31,7 @@ import {
 } from "../row.js";
 import { Connection, checkDatabase, type SqliteDatabase } from "./database.js";
 import { exposureSchema, SqliteExposure } from "./exposure.js";
+import { ledgerSchema, SqliteLedger } from "./ledger.js";
 
 export type { StoreOptions } from "../options.js";
 export type { SqliteDatabase, SqliteStatement } from "./database.js";
@@ -63,6 +65,8 @@ export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}
 class Sqlite implements SqliteStore {
   readonly runs: SharedRuns;
   readonly exposure: SharedExposure;
+  readonly ledger: SharedLedger;
+  readonly #ledger: SqliteLedger;
   readonly #exposure: SqliteExposure;
   readonly #connection: Connection;
   readonly #prefix: string;
@@ -79,6 +83,8 @@ class Sqlite implements SqliteStore {
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     this.#exposure = new SqliteExposure(connection, prefix);
     this.exposure = this.#exposure;
+    this.#ledger = new SqliteLedger(connection, prefix);
+    this.ledger = this.#ledger;
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {
@@ -120,7 +126,7 @@ class Sqlite implements SqliteStore {
   }
 
   async transition(change: Transition): Promise<boolean> {
-    const { identity, from, owner, to } = change;
+    const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
     const columns = writtenColumns(change);
     const nowMs = this.#now();
@@ -128,15 +134,17 @@ class Sqlite implements SqliteStore {
     const hasEnded = UNFINISHED.includes(from) && !UNFINISHED.includes(to);
     if (hasEnded) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
     if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
-    const row = await this.#connection.write(() =>
-      this.#connection.get(
+    const row = await this.#connection.write(() => {
+      const changed = this.#connection.get(
         `UPDATE ${this.#table} SET ${sets.join(", ")}
          WHERE identity = ? AND state = ? AND owner = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))
          RETURNING 1 AS is_changed`,
         ...columns.map(([, value]) => value),
         ...[...(hasEnded ? [nowMs] : []), identity, from, owner, nowMs],
-      ),
-    );
+      );
+      if (changed !== undefined && entry !== undefined) this.#ledger.add(entry);
+      return changed;
+    });
     return row !== undefined;
   }
 
@@ -284,5 +292,6 @@ function schema(prefix: string): string {
       name TEXT PRIMARY KEY NOT NULL,
       value TEXT NOT NULL
     );
-    ${exposureSchema(prefix)}`;
+    ${exposureSchema(prefix)};
+    ${ledgerSchema(prefix)}`;
 }

@@ -18,8 +18,8 @@ export type FullStore = Required<Omit<PaymentStore, "ready">>;
 /** A memory store with everything. */
 export function createFullStore(now: () => number): FullStore {
   const memory = createMemoryStore(now);
-  const { exposure } = memory;
-  if (exposure === undefined) throw new TypeError("a memory store counts exposure");
+  const { exposure, ledger } = memory;
+  if (exposure === undefined || ledger === undefined) throw new TypeError("a memory store has everything");
   const leases = new Map<string, number>();
   const watchers = new Map<string, Set<() => void>>();
   const leased = (record: PaymentRecord) => {
@@ -56,6 +56,7 @@ export function createFullStore(now: () => number): FullStore {
     },
     runs: createRuns(),
     exposure,
+    ledger,
     keep: createKeep(),
   };
 }
@@ -85,8 +86,8 @@ function createKeep(): FullStore["keep"] {
 }
 
 function connectFully(store: FullStore): FullStore {
-  const { renew, watch, runs, exposure, keep } = store;
-  return { ...connectionTo(store), renew, watch, runs, exposure, keep };
+  const { renew, watch, runs, exposure, ledger, keep } = store;
+  return { ...connectionTo(store), renew, watch, runs, exposure, ledger, keep };
 }
 
 /** Opens a database whose connections have a fault; each connection has its own copy of it. */

@@ -41,6 +41,8 @@ export interface StoreTraits {
   readonly runs?: boolean;
   /** The store has `exposure`. Default `false`. */
   readonly exposure?: boolean;
+  /** The store has `ledger`. Default `false`. */
+  readonly ledger?: boolean;
   /** The store has `keep`. Default `false`. */
   readonly keep?: boolean;
 }

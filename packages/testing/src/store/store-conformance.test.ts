@@ -4,6 +4,7 @@ import * as databases from "./faulty-databases.fixture.js";
 import * as exposure from "./faulty-exposure.fixture.js";
 import * as fields from "./faulty-fields.fixture.js";
 import * as identifiers from "./faulty-identifiers.fixture.js";
+import * as ledger from "./faulty-ledger.fixture.js";
 import * as parts from "./faulty-parts.fixture.js";
 import * as faulty from "./faulty-stores.fixture.js";
 import * as unfinished from "./faulty-unfinished.fixture.js";
@@ -15,7 +16,7 @@ const { openDatabase, openMemory } = databases;
 type Open = databases.Open;
 
 describe("the store in memory", () => {
-  test.each(createStoreConformance(openMemory, { exposure: true }))("$name", ({ run }) => run());
+  test.each(createStoreConformance(openMemory, { exposure: true, ledger: true }))("$name", ({ run }) => run());
 });
 
 describe("a store in a database", () => {
@@ -223,6 +224,49 @@ const FAULTY_PARTS: readonly FaultyDatabase[] = [
   ["exposure is written before it is read", exposure.exposesThenLooks, /the last of 100 concurrent ones/],
   ["exposure is read before it is written", exposure.looksThenExposes, /the last of 100 concurrent ones/],
   ["replaced exposure is read before it is written", exposure.looksThenSums, /counts a payment once/],
+  ["each process has its own ledger", ledger.ledgerOfProcess, /ledger: has the entry of a transition, whole, in all/],
+  ["the ledger lies in the connection", ledger.ledgerOfProcess, /reopen: entries, refunds, counts and cursors/],
+  ["cursors lie in the connection", ledger.cursorsOfConnection, /reopen: entries, refunds, counts and cursors/],
+  ["entries lose a field", ledger.entriesWithoutFee, /ledger: has the entry of a transition, whole/],
+  ["fields that are absent are null", ledger.entriesWithNull, /ledger: has the entry of a transition, whole/],
+  ["an entry is written before the transition is refused", ledger.writesEntryFirst, /no entry of a transition that is/],
+  ["the last entry with an id stays", ledger.lastEntryStays, /ledger: keeps the first entry with an id/],
+  ["a transition with an entry that is there is refused", ledger.refusesEntryThatIsThere, /keeps the first entry/],
+  ["entries are listed by time", ledger.listsByTime, /ledger: lists entries in the order of their positions/],
+  ["a page begins with the last entry", ledger.pagesBeginWithTheLast, /ledger: lists entries .* by pages/],
+  ["the limit counts what does not match", ledger.limitsBeforeItSearches, /ledger: finds entries by time/],
+  ["the status is not searched for", ledger.ignoresStatus, /ledger: finds entries by time/],
+  ["the network is not searched for", ledger.ignoresNetwork, /ledger: finds entries by time/],
+  ["the end of a time is not searched for", ledger.ignoresUntil, /ledger: finds entries by time/],
+  ["routes are patterns", ledger.searchesByPattern, /ledger: finds entries by time/],
+  [
+    "numbers are taken before entries are seen",
+    ledger.numbersBeforeItWrites,
+    /shows a reader that goes on each of 100/,
+  ],
+  ["amounts are floats", ledger.amountsAreNumbers, /ledger: keeps large amounts/],
+  ["texts of the ledger are cut", ledger.textsAreCut, /odd texts/],
+  ["texts of the ledger are normalised", ledger.textsAreNormalised, /odd texts/],
+  ["refunds with a line separator are lost", ledger.refundsOfOneLine, /odd texts/],
+  ["the last refund wins", ledger.lastRefundWins, /ledger: replaces the refunds of an entry that has as many/],
+  ["refunds are read before they are written", ledger.looksThenRefunds, /ledger: takes one of 100 concurrent refunds/],
+  ["nothing is erased", ledger.erasesNothing, /ledger: removes payer and resource/],
+  ["only payers are erased", ledger.erasesPayerOnly, /ledger: removes payer and resource/],
+  ["payers are erased in any case", ledger.erasesInLowerCase, /and of no other/],
+  ["the last count stays", ledger.lastCountStays, /ledger: adds up counts/],
+  ["counts have 32 bits", ledger.countsIn32Bits, /ledger: adds up counts/],
+  ["counts are read before they are written", ledger.looksThenCounts, /ledger: loses none of 100 concurrent counts/],
+  ["leases of cursors never end", ledger.leasesNeverEnd, /to one owner until it ends/],
+  ["anybody gets the lease of a cursor", ledger.leasesForAnybody, /to one owner until it ends/],
+  ["leases of cursors are read before they are taken", ledger.looksThenHolds, /a cursor to one of 100 owners/],
+  ["cursors move back", ledger.cursorsMoveBack, /ledger: moves a cursor for its owner, and never back/],
+  ["positions are compared as texts", ledger.positionsAreTexts, /ledger: moves a cursor for its owner/],
+  ["anybody moves a cursor", ledger.anybodyMoves, /ledger: moves a cursor for its owner/],
+  ["new cursors begin before the first entry", ledger.alwaysFromTheStart, /ledger: begins a new cursor/],
+  ["old entries stay", ledger.sweepsNothing, /ledger: deletes old entries and counts/],
+  ["old counts stay", ledger.sweepsEntriesOnly, /ledger: deletes old entries and counts/],
+  ["positions begin again", ledger.positionsBeginAgain, /and gives no position again/],
+  ["entries are forgotten with their payment", ledger.forgottenWithTheirPayment, /when their payment is forgotten/],
   ["the last value is kept", parts.keepsLast, /keep: returns the value of the first/],
   ["values are read before they are kept", parts.looksThenKeeps, /keep: returns the value of the first/],
   ["names of values in lower case", parts.keepsInLowerCase, /keep: distinguishes names/],
@@ -236,6 +280,7 @@ const FULL: StoreTraits = {
   watch: true,
   runs: true,
   exposure: true,
+  ledger: true,
   keep: true,
 };
 
@@ -259,7 +304,7 @@ const ofStore = ([fault, store]: Faulty) => failuresWith(`store: ${fault}`, open
 /** Only the checks of these parts, all at once: some of them wait. */
 const ofParts = async ([fault, open]: FaultyDatabase) => {
   const checks = createStoreConformance(open, FULL).filter(({ name }) =>
-    /^(renew|watch|runs|exposure|keep):|kept|exposure/.test(name),
+    /^(renew|watch|runs|exposure|ledger|keep):|kept|exposure|ledger/.test(name),
   );
   const failures = found.get(`parts: ${fault}`) ?? Promise.all(checks.map((check) => failuresOf([check])));
   found.set(`parts: ${fault}`, failures as ReturnType<typeof failuresOf>);
@@ -326,7 +371,7 @@ describe("StoreError", () => {
     [{ durable: true }, openDatabase, 'the opened store has "join", but the traits do not say shared: true'],
     [{ renew: true }, openMemory, 'the traits say renew: true, but the opened store has no "renew"'],
     [
-      { durable: true, shared: true, renew: true, watch: true, runs: true, exposure: true },
+      { durable: true, shared: true, renew: true, watch: true, runs: true, exposure: true, ledger: true },
       parts.openFull(),
       'the opened store has "keep", but the traits do not say keep: true',
     ],
@@ -346,8 +391,8 @@ test("a store may keep unfinished payments until they end", async () => {
 
 test("ownClock leaves out the checks of expiry", async () => {
   const open: Open = async () => ({ store: createMemoryStore(), close: async () => {} });
-  expect(await failuresOf(createStoreConformance(open, { ownClock: true, exposure: true }))).toEqual([]);
-  const left = await failuresOf(createStoreConformance(open, { exposure: true }));
+  expect(await failuresOf(createStoreConformance(open, { ownClock: true, exposure: true, ledger: true }))).toEqual([]);
+  const left = await failuresOf(createStoreConformance(open, { exposure: true, ledger: true }));
   expect(left.map(({ name }) => name)).toEqual([
     "expiry: removes a payment after that, unless it is metering, settling, due or unknown",
     "expiry: frees an identifier with its payment, and not before",

@@ -14,6 +14,7 @@ import {
 import { EXPOSURE_CHECKS, REOPEN_EXPOSURE_CHECKS } from "./exposure-checks.js";
 import { FIELD_CHECKS } from "./field-checks.js";
 import { IDENTIFIER_CHECKS } from "./identifier-checks.js";
+import { LEDGER_CHECKS, REOPEN_LEDGER_CHECKS } from "./ledger-checks.js";
 import { KEEP_CHECKS, RENEW_CHECKS, REOPEN_KEEP_CHECKS, RUN_CHECKS, WATCH_CHECKS } from "./optional-checks.js";
 import { MINUTE_MS } from "./sample-payments.js";
 import { type Check, type OpenedStore, type Stage, type StoreClock, StoreError, type StoreTraits } from "./stage.js";
@@ -74,6 +75,8 @@ function checksFor(traits: StoreTraits): readonly Check[] {
     ...(traits.runs ? RUN_CHECKS : []),
     ...(traits.exposure ? EXPOSURE_CHECKS : []),
     ...(traits.exposure && durable ? REOPEN_EXPOSURE_CHECKS : []),
+    ...(traits.ledger ? LEDGER_CHECKS : []),
+    ...(traits.ledger && durable ? REOPEN_LEDGER_CHECKS : []),
     ...(traits.keep ? KEEP_CHECKS : []),
     ...(traits.keep && durable ? REOPEN_KEEP_CHECKS : []),
   ];
@@ -98,7 +101,7 @@ async function createStage(opened: OpenedStore, clock: StoreClock, traits: Store
   demandTrait("durable", durable, "reopen", opened.reopen !== undefined);
   demandTrait("shared", shared, "join", opened.join !== undefined);
   const { store } = opened;
-  for (const part of ["renew", "watch", "runs", "exposure", "keep"] as const) {
+  for (const part of ["renew", "watch", "runs", "exposure", "ledger", "keep"] as const) {
     demandTrait(part, traits[part] ?? false, part, store[part] !== undefined);
   }
   const joined = await opened.join?.();

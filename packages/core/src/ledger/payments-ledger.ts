@@ -1,0 +1,150 @@
+/**
+ * The ledger of an engine: records what settles, counts what does not, calls handlers, and forgets what is too old.
+ *
+ * @module
+ */
+import type { PaymentEvents } from "../events/events.js";
+import type { Logger } from "../events/logger.js";
+import type { StartTimer } from "../options.js";
+import type { PendingPayment } from "../settlement/outcome.js";
+import { MemoryLedger } from "../store/memory-ledger.js";
+import type { PaymentStore } from "../store/payment-store.js";
+import type { NewLedgerEntry, SharedLedger } from "../store/shared-ledger.js";
+import { Books, check, type Ledger } from "./ledger.js";
+import { newEntry, type SettledHow } from "./new-entry.js";
+import type { LedgerSettings } from "./parse-ledger.js";
+import { type SettledHandler, type SettledHandlerOptions, SettledHandlers } from "./settled-handlers.js";
+import { Unsold } from "./unsold.js";
+
+/** `payments.ledger`. */
+export interface PaymentsLedger extends Ledger {
+  /**
+   * Passes each entry of the ledger to a handler, at least once, one after another, in the order in which they were recorded. The store
+   * remembers how far it has come, under the name. If several processes use the name, one of them calls its handler at a time. A handler
+   * that throws is called again with the same entry after 1, 2, 4 … seconds, up to a minute; those behind it wait. Returns a function that
+   * removes it.
+   *
+   * @param name - 1 to 64 letters, digits and the characters `_ - . :`. It must stay the same when the process starts again.
+   * @throws ConfigError if the name is invalid, or this engine has a handler of that name
+   */
+  onSettled(name: string, handler: SettledHandler, options?: SettledHandlerOptions): () => void;
+}
+
+/** What the ledger of an engine needs. */
+export interface PaymentsLedgerDeps {
+  readonly store: PaymentStore;
+  readonly settings: LedgerSettings;
+  readonly events: PaymentEvents;
+  readonly writes: { add(write: Promise<unknown>): void };
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly timer: StartTimer;
+}
+
+/** How often old entries are looked for. */
+const SWEEP_EVERY_MS = 60 * 60 * 1000;
+
+/** How often handlers look for what another process has left. */
+const LOOK_EVERY_MS = 30_000;
+
+/** Records, counts and forgets. */
+export class LedgerKeeper {
+  readonly #deps: PaymentsLedgerDeps;
+  /** Of a store that keeps none. */
+  readonly #memory: MemoryLedger | undefined;
+  readonly #ledger: SharedLedger;
+  readonly #unsold: Unsold;
+  readonly #handlers: SettledHandlers;
+  readonly #books: Books;
+  #sweptAtMs = Number.NEGATIVE_INFINITY;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(deps: PaymentsLedgerDeps) {
+    const { store, settings, now } = deps;
+    this.#deps = deps;
+    this.#memory = store.ledger === undefined ? new MemoryLedger() : undefined;
+    this.#ledger = store.ledger ?? (this.#memory as MemoryLedger);
+    this.#unsold = new Unsold({ ...deps, ledger: this.#ledger });
+    this.#handlers = new SettledHandlers({ ...deps, ledger: this.#ledger });
+    const { secret } = settings;
+    this.#books = new Books({ ledger: this.#ledger, now, secret, beforeCounts: () => this.#unsold.flush() });
+  }
+
+  /** What sellers use. */
+  get public(): PaymentsLedger {
+    const [books, handlers] = [this.#books, this.#handlers];
+    return Object.freeze<PaymentsLedger>({
+      entries: (query) => books.entries(query),
+      get: (id) => books.get(id),
+      counts: (range) => books.counts(range),
+      markRefunded: (id, refund) => books.markRefunded(id, refund),
+      erase: (payer) => books.erase(payer),
+      onSettled(name, handler, options = {}) {
+        check("ledger.onSettled", (issues) => {
+          if (typeof name !== "string" || !/^[\w.:-]{1,64}$/.test(name))
+            issues.add("name", "1 to 64 letters, digits and the characters _ - . :", name);
+          else if (handlers.has(name)) issues.add("name", "another name: this one has a handler", name);
+          if (typeof handler !== "function") issues.add("handler", "a function such as async (entry) => {}", handler);
+          const isObject = issues.checkKeys("options", options, ["from"]);
+          const { from = "start" }: { readonly from?: unknown } = isObject ? options : {};
+          if (from !== "start" && from !== "now") issues.add("options.from", '"start" or "now"', from);
+        });
+        return handlers.add(name, handler, options.from ?? "start");
+      },
+    });
+  }
+
+  /** The entry that a transition to `settled` or `owed` takes along; `undefined`: no money has moved. Never throws. */
+  entryOf(payment: PendingPayment, how: SettledHow): NewLedgerEntry | undefined {
+    if (payment.facilitatorRequest.paymentRequirements.amount === "0") return undefined;
+    const { settings, logger } = this.#deps;
+    return newEntry(payment, how, { ...settings, logger });
+  }
+
+  /** The store has recorded that a payment has settled. `undefined`: no money has moved. */
+  settled(payment: Pick<PendingPayment, "routeKey">, entry: NewLedgerEntry | undefined): void {
+    if (entry === undefined) {
+      this.#unsold.add("uncharged", payment.routeKey, "zero");
+      return;
+    }
+    this.#memory?.add(entry);
+    this.#handlers.wake();
+    this.#sweepSoon();
+  }
+
+  /** Whether entries go with transitions. */
+  get isInStore(): boolean {
+    return this.#memory === undefined;
+  }
+
+  /** Called now and then, also in a process that sells nothing: another process may have left something to do. */
+  look(): void {
+    const { now } = this.#deps;
+    this.#sweepSoon();
+    if (now() - this.#lookedAtMs < LOOK_EVERY_MS) return;
+    this.#lookedAtMs = now();
+    this.#handlers.wake();
+  }
+
+  /** Calls no handler any more, and writes the counts. */
+  close(): void {
+    this.#isClosed = true;
+    this.#handlers.close();
+    this.#unsold.close();
+  }
+
+  #sweepSoon(): void {
+    const { now, writes, logger } = this.#deps;
+    if (this.#isClosed || now() - this.#sweptAtMs < SWEEP_EVERY_MS) return;
+    this.#sweptAtMs = now();
+    const sweeping = this.#sweep().catch(() => logger.warn("ledger_not_swept", { error: "the store failed" }));
+    writes.add(sweeping);
+  }
+
+  async #sweep(): Promise<void> {
+    const { settings, now } = this.#deps;
+    const beforeMs = now() - settings.retentionMs;
+    while (!this.#isClosed && (await this.#ledger.sweep(beforeMs)) > 0);
+  }
+}

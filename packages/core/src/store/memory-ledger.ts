@@ -1,0 +1,164 @@
+/**
+ * The ledger of one process. It is lost when the process ends, and it forgets the oldest entries when there are too many.
+ *
+ * @module
+ */
+import type {
+  CursorLease,
+  LedgerCount,
+  LedgerEntry,
+  LedgerSearch,
+  NewLedgerEntry,
+  RefundChange,
+  SharedLedger,
+} from "./shared-ledger.js";
+
+/** How many entries are kept, unless the seller says otherwise. */
+export const MAX_LEDGER_ENTRIES = 10_000;
+
+/** Entries that were forgotten or swept and still have a place in the order, at most, before the order is built anew. */
+const MOST_GONE = 1_000;
+
+interface Cursor {
+  owner: string;
+  untilMs: number;
+  position: bigint;
+}
+
+/** Keeps entries in memory. Every method runs without interruption, which makes it atomic. */
+export class MemoryLedger implements SharedLedger {
+  readonly #most: number;
+  /** By id, in the order of their positions. */
+  readonly #entries = new Map<string, LedgerEntry>();
+  /** Positions and ids in order. Ids without an entry are gone. */
+  #order: { readonly position: bigint; readonly id: string }[] = [];
+  #last = 0n;
+  readonly #counts = new Map<string, LedgerCount>();
+  readonly #cursors = new Map<string, Cursor>();
+
+  constructor(most: number = MAX_LEDGER_ENTRIES) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Adds an entry, unless there is one with its id. */
+  add(entry: NewLedgerEntry): void {
+    if (this.#entries.has(entry.id)) return;
+    this.#last += 1n;
+    const position = this.#last;
+    this.#entries.set(
+      entry.id,
+      Object.freeze({ ...entry, position: position.toString(), status: "settled", refunds: Object.freeze([]) }),
+    );
+    this.#order.push({ position, id: entry.id });
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#most) break;
+      this.#entries.delete(oldest);
+    }
+    this.#dropGone();
+  }
+
+  list(query: LedgerSearch): readonly LedgerEntry[] {
+    const found: LedgerEntry[] = [];
+    const after = BigInt(query.after ?? "0");
+    for (let at = this.#firstAfter(after); at < this.#order.length && found.length < query.limit; at++) {
+      const entry = this.#entries.get(this.#order[at]?.id ?? "");
+      if (entry !== undefined && matches(entry, query)) found.push(entry);
+    }
+    return found;
+  }
+
+  find(id: string): LedgerEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  refund({ id, known, refunds, status }: RefundChange): boolean {
+    const entry = this.#entries.get(id);
+    if (entry?.refunds.length !== known) return false;
+    this.#entries.set(id, Object.freeze({ ...entry, refunds: Object.freeze([...refunds]), status }));
+    return true;
+  }
+
+  erase(payer: string): number {
+    let erased = 0;
+    for (const [id, entry] of this.#entries) {
+      if (entry.payer !== payer) continue;
+      const { payer: _, resource: __, ...rest } = entry;
+      this.#entries.set(id, Object.freeze(rest));
+      erased += 1;
+    }
+    return erased;
+  }
+
+  count(added: readonly LedgerCount[]): void {
+    for (const one of added) {
+      const key = JSON.stringify([one.day, one.route, one.kind, one.reason]);
+      const count = (this.#counts.get(key)?.count ?? 0) + one.count;
+      this.#counts.set(key, Object.freeze({ ...one, count }));
+    }
+  }
+
+  counts({ sinceDay, untilDay }: { readonly sinceDay: string; readonly untilDay: string }): readonly LedgerCount[] {
+    return [...this.#counts.values()].filter(({ day }) => day >= sinceDay && day <= untilDay).sort(compareCounts);
+  }
+
+  hold({ name, owner, nowMs, untilMs, position, from }: CursorLease): string | undefined {
+    const begin = from === "now" ? this.#last : 0n;
+    const cursor = this.#cursors.get(name) ?? { owner, untilMs, position: begin };
+    if (cursor.owner !== owner && cursor.untilMs > nowMs) return undefined;
+    this.#cursors.set(name, cursor);
+    cursor.owner = owner;
+    cursor.untilMs = untilMs;
+    if (position !== undefined && BigInt(position) > cursor.position) cursor.position = BigInt(position);
+    return cursor.position.toString();
+  }
+
+  sweep(beforeMs: number): number {
+    const before = this.#entries.size;
+    for (const [id, { settledAtMs }] of this.#entries) if (settledAtMs < beforeMs) this.#entries.delete(id);
+    const firstDay = dayOf(beforeMs);
+    for (const [key, { day }] of this.#counts) if (day < firstDay) this.#counts.delete(key);
+    this.#dropGone();
+    return before - this.#entries.size;
+  }
+
+  #firstAfter(position: bigint): number {
+    let [low, high] = [0, this.#order.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#order[middle]?.position ?? 0n) <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #dropGone(): void {
+    if (this.#order.length - this.#entries.size <= MOST_GONE) return;
+    this.#order = this.#order.filter(({ id }) => this.#entries.has(id));
+  }
+}
+
+/** The day of a time, in UTC: `2026-11-27`. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+function matches(entry: LedgerEntry, query: LedgerSearch): boolean {
+  const { sinceMs, untilMs, route, payer, network, status } = query;
+  if (sinceMs !== undefined && entry.settledAtMs < sinceMs) return false;
+  if (untilMs !== undefined && entry.settledAtMs >= untilMs) return false;
+  if (route !== undefined && entry.route !== route) return false;
+  if (payer !== undefined && entry.payer !== payer) return false;
+  if (network !== undefined && entry.network !== network) return false;
+  return status === undefined || entry.status === status;
+}
+
+function compareCounts(one: LedgerCount, other: LedgerCount): number {
+  for (const part of ["day", "route", "kind", "reason"] as const) {
+    if (one[part] !== other[part]) return one[part] < other[part] ? -1 : 1;
+  }
+  return 0;
+}
