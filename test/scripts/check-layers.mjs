@@ -30,7 +30,7 @@ const PACKAGES = {
   bazaar: ["core"],
   catalog: ["core", "bazaar"],
   "catalog-embeddings": ["core", "catalog"],
-  cli: ["core", "avm", "bazaar", "catalog", "evm", "express", "facilitator", "svm", "testing"],
+  cli: ["core", "avm", "bazaar", "catalog", "evm", "express", "facilitator", "stores", "svm", "testing"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core", "bazaar"],

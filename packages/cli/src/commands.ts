@@ -38,6 +38,31 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./catalog/command.js"),
   },
   {
+    name: "ledger report",
+    summary: "Reports what was sold, by route, payer, day or network",
+    load: () => import("./ledger/report.js"),
+  },
+  {
+    name: "ledger export",
+    summary: "Exports entries as CSV or JSON lines",
+    load: () => import("./ledger/export.js"),
+  },
+  {
+    name: "ledger reconcile",
+    summary: "Compares the ledger with the chain: each entry's transfer, and transfers that no entry has",
+    load: () => import("./ledger/reconcile/command.js"),
+  },
+  {
+    name: "ledger refund",
+    summary: "Gives a payment back to its payer, on EVM networks and Solana, and writes it down",
+    load: () => import("./ledger/refund/command.js"),
+  },
+  {
+    name: "ledger mark",
+    summary: "Writes down that a payment was given back, by a transaction that was made elsewhere",
+    load: () => import("./ledger/mark.js"),
+  },
+  {
     name: "migrate",
     summary: "Moves a file from @x402/express to @farebox/express/compat",
     load: () => import("./migrate/command.js"),

@@ -6,6 +6,7 @@ test("the public surface is exactly this", () => {
     [
       "ASSETS",
       "decodeBase58",
+      "encodeBase58",
       "exactSvm",
       "tokenAccountOf",
     ]

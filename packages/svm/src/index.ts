@@ -4,6 +4,6 @@
  *
  * @module
  */
-export { decodeBase58, type TokenProgram, tokenAccountOf } from "./address.js";
+export { decodeBase58, encodeBase58, type TokenProgram, tokenAccountOf } from "./address.js";
 export { ASSETS, type SvmAsset } from "./assets.js";
 export { exactSvm } from "./exact/scheme.js";

@@ -3,33 +3,28 @@
  *
  * @module
  */
-import { createRpcNode, type PaymentRequirements, RpcError, type RpcNode } from "@farebox/core";
+import { type PaymentRequirements, RpcError, type RpcNode } from "@farebox/core";
 import { canonicalNetwork, isJsonObject, sameNetwork } from "@farebox/core/protocol";
 import { type Diagnosis, diagnose } from "./diagnoses.js";
 import { familyOf, SCHEMES } from "./offers.js";
 
 /** A node to ask. */
-export interface NamedNode {
+interface NamedNode {
   readonly network: string;
   readonly rpc: RpcNode;
 }
 
 const BEHIND_MS = 5 * 60_000;
 
-/** Opens nodes by network and URL. @throws ConfigError if one is no URL */
-export function openNodes(urls: ReadonlyMap<string, string>, timeoutMs: number): readonly NamedNode[] {
-  const deadlineMs = Math.min(timeoutMs, 120_000);
-  return [...urls].map(([network, url]) => ({ network, rpc: createRpcNode(url, { deadlineMs }) }));
-}
-
 /** Checks nodes, and the payees and assets of the offers on their networks. */
 export async function checkChains(
-  nodes: readonly NamedNode[],
+  nodes: ReadonlyMap<string, RpcNode>,
   offers: readonly PaymentRequirements[],
   nowMs: number,
 ): Promise<readonly Diagnosis[]> {
   const found = await Promise.all(
-    nodes.map(async (node) => {
+    [...nodes].map(async ([network, rpc]) => {
+      const node = { network, rpc };
       const own = uniquePayees(offers.filter(({ network }) => sameNetwork(network, node.network)));
       if (familyOf(node.network) === "eip155") return checkEvm(node, own, nowMs);
       return (await Promise.all(own.map((offer) => checkPayee(node, offer)))).flat();

@@ -4,12 +4,12 @@
  * @module
  */
 import { ConfigError } from "@farebox/core";
-import { isNetwork, networkByName } from "@farebox/core/protocol";
-import { CliError, wrongCall } from "../frame/cli-error.js";
+import { wrongCall } from "../frame/cli-error.js";
 import { type Command, defineCommand } from "../frame/command.js";
 import { printable, type Style, type Terminal } from "../frame/terminal.js";
+import { openNodes } from "../rpc/read-rpc-option.js";
 import { isFile } from "../seller-module/load.js";
-import { checkChains, openNodes } from "./chain-checks.js";
+import { checkChains } from "./chain-checks.js";
 import type { Diagnosis, Level } from "./diagnoses.js";
 import { checkFacilitators, openFacilitators } from "./facilitator-checks.js";
 import { openModule, type RunningModule } from "./module-checks.js";
@@ -103,27 +103,12 @@ function readNumber(option: string, text: string, most: number): number {
 }
 
 function openPeers(facilitators: readonly string[], rpc: readonly string[], timeoutMs: number) {
-  const urls = new Map(
-    rpc.map((each) => {
-      const at = each.indexOf("=");
-      const written = each.slice(0, Math.max(at, 0));
-      const network = isNetwork(written) ? written : networkByName(written);
-      if (network === undefined)
-        throw wrongCall(
-          `--rpc is a network and a URL, not ${JSON.stringify(each)}`,
-          "Write --rpc eip155:8453=https://…",
-        );
-      return [network, each.slice(at + 1)] as const;
-    }),
-  );
+  const nodes = openNodes(rpc, timeoutMs);
   try {
-    return { facilitators: openFacilitators(facilitators), nodes: openNodes(urls, timeoutMs) };
+    return { facilitators: openFacilitators(facilitators), nodes };
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause;
-    throw new CliError("FAREBOX_CLI_USAGE", "--facilitator and --rpc take http and https URLs", "Mend the URL", {
-      exitCode: 2,
-      cause,
-    });
+    throw wrongCall("--facilitator takes http and https URLs", "Write --facilitator https://x402.org/facilitator");
   }
 }
 

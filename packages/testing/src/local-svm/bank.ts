@@ -40,7 +40,23 @@ export interface Landed {
   /** `null` for a successful transaction. */
   readonly err: unknown;
   readonly accounts: readonly string[];
+  /** Of the token accounts among them, by their index. */
+  readonly balances: { readonly before: readonly TokenBalance[]; readonly after: readonly TokenBalance[] };
 }
+
+/** What a token account holds, as nodes tell it. */
+export interface TokenBalance {
+  readonly accountIndex: number;
+  readonly mint: string;
+  readonly owner: string;
+  readonly programId: string;
+  readonly uiTokenAmount: { readonly amount: string };
+}
+
+const TOKEN_PROGRAMS = ["TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"];
+
+/** The length of a token account without extensions. A mint is shorter. */
+const TOKEN_ACCOUNT_BYTES = 165;
 
 /** An existing account. */
 type Account = Extract<ReturnType<LiteSVM["getAccount"]>, { readonly exists: true }>;
@@ -147,10 +163,26 @@ export class Bank {
   carryOut(transaction: Transaction): void {
     const signature = this.nameOf(transaction);
     if (this.#landed.some((landed) => landed.signature === signature)) return;
+    const accounts = this.#accountsOf(transaction);
+    const before = this.#tokenBalances(accounts);
     const outcome = this.#send(transaction);
     if (outcome === "refused") return;
     const err = outcome === undefined ? null : describe(outcome);
-    this.#landed.unshift({ signature, slot: ++this.#slot, err, accounts: this.#accountsOf(transaction) });
+    const balances = { before, after: this.#tokenBalances(accounts) };
+    this.#landed.unshift({ signature, slot: ++this.#slot, err, accounts, balances });
+  }
+
+  #tokenBalances(accounts: readonly string[]): readonly TokenBalance[] {
+    const toText = this.#libraries.kit.getBase58Decoder();
+    return accounts.flatMap((where, accountIndex) => {
+      const account = this.account(where);
+      if (account === undefined || !TOKEN_PROGRAMS.includes(account.programAddress)) return [];
+      const data = Buffer.from(account.data);
+      if (data.length < TOKEN_ACCOUNT_BYTES) return [];
+      const [mint, owner] = [toText.decode(data.subarray(0, 32)), toText.decode(data.subarray(32, 64))];
+      const amount = data.readBigUInt64LE(64).toString();
+      return [{ accountIndex, mint, owner, programId: account.programAddress, uiTokenAmount: { amount } }];
+    });
   }
 
   /** The error of a trial; `null` for success. Signatures are not verified, like in a node that is told so. */

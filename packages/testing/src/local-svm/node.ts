@@ -88,6 +88,7 @@ export class LocalNode {
     sendTransaction: (wire) => this.#take(this.#bank.decode(String(wire))),
     getSignatureStatuses: (all) => this.#inContext(list(all).map((name) => this.#status(name))),
     getSignaturesForAddress: (where) => this.#history(String(where)),
+    getTransaction: (name) => this.#transaction(name),
   };
 
   #inContext(value: unknown): object {
@@ -120,6 +121,18 @@ export class LocalNode {
     if (landed === undefined) return null;
     const { slot, err } = landed;
     return { slot, confirmations: null, err, confirmationStatus: "finalized" };
+  }
+
+  #transaction(name: unknown): object | null {
+    const landed = this.#bank.landed.find(({ signature }) => signature === name);
+    if (landed === undefined) return null;
+    const { slot, err, accounts, balances, signature } = landed;
+    return {
+      slot,
+      blockTime: null,
+      meta: { err, preTokenBalances: balances.before, postTokenBalances: balances.after },
+      transaction: { signatures: [signature], message: { accountKeys: accounts } },
+    };
   }
 
   #history(where: string): readonly object[] {

@@ -1,0 +1,187 @@
+/**
+ * `farebox ledger reconcile`: the ledger of random payments agrees with the chain, and each forgery is found.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readDraws } from "../../draws.js";
+import { runFarebox } from "../run-farebox.js";
+import { type Books, openBooks, PAYEE } from "./books.js";
+
+const SALES = 1_000;
+const AT_ONCE = 25;
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+  const [seed = 1] = readDraws("a thousand payments").seeds();
+  const amounts = drawAmounts(seed);
+  const left = amounts.map((amount, at) => [amount, at] as const);
+  const buyNext = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const [amount, at] = next;
+      // Every tenth is paid by use.
+      expect(await books.buy(at % 10 === 0 ? 0n : amount, at)).toBe(200);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, buyNext));
+}, 240_000);
+afterAll(() => books.close());
+
+async function reconcile(...options: string[]) {
+  const { code, out } = await runFarebox([
+    "ledger",
+    "reconcile",
+    "--store",
+    books.store,
+    "--rpc",
+    books.rpc,
+    "--json",
+    ...options,
+  ]);
+  return { code, ...JSON.parse(out) };
+}
+
+/** From 1 to 50,000 atomic units, as a seed says: a linear congruential generator. */
+function drawAmounts(seed: number): readonly bigint[] {
+  let state = BigInt(seed);
+  return Array.from({ length: SALES }, () => {
+    state = (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) % 2n ** 64n;
+    return 1n + ((state >> 33n) % 50_000n);
+  });
+}
+
+/** What does not agree. */
+async function differences() {
+  const { code, networks } = await reconcile();
+  expect(code).toBe(networks[0].discrepancies.length === 0 ? 0 : 1);
+  return networks[0].discrepancies as readonly {
+    readonly kind: string;
+    readonly message: string;
+    readonly entry?: { readonly id: string };
+  }[];
+}
+
+test("a thousand random payments agree with the chain", async () => {
+  expect(await reconcile()).toEqual({
+    code: 0,
+    agrees: true,
+    networks: [{ network: "eip155:84532", matched: SALES, discrepancies: [] }],
+    unchecked: [],
+  });
+});
+
+test("the sums of the report are what the payee has", async () => {
+  const { out } = await runFarebox(["ledger", "report", "--store", books.store, "--by", "network", "--json"]);
+  const [group] = JSON.parse(out).groups;
+  expect(group).toMatchObject({ name: "eip155:84532", sales: SALES });
+  expect(group.assets[0].amount).toBe(String(await books.chain.balanceOf(PAYEE)));
+});
+
+describe("finds", () => {
+  const FORGERIES: readonly (readonly [what: string, kind: string, forge: string, undo: string])[] = [
+    [
+      "an amount that was changed",
+      "differs",
+      "UPDATE farebox_ledger SET amount = '7' || amount WHERE position = 17",
+      "UPDATE farebox_ledger SET amount = substr(amount, 2) WHERE position = 17",
+    ],
+    [
+      "a payee that was changed",
+      "differs",
+      "UPDATE farebox_ledger SET payee = '0x00000000000000000000000000000000000000aa' WHERE position = 18",
+      `UPDATE farebox_ledger SET payee = '${PAYEE}' WHERE position = 18`,
+    ],
+    [
+      "a row that was added with a transaction of its own",
+      "missing",
+      insertLike(19, "'0x' || substr('deadbeef' || transaction_id, 1, 64)"),
+      remove(),
+    ],
+    ["a row that was added with a transaction of another one", "repeated", insertLike(20, "transaction_id"), remove()],
+    [
+      "a row that was removed",
+      "unrecorded",
+      "UPDATE farebox_ledger SET position = -21, network = 'eip155:1' WHERE position = 21",
+      "UPDATE farebox_ledger SET position = 21, network = 'eip155:84532' WHERE position = -21",
+    ],
+  ];
+
+  function insertLike(position: number, transaction: string): string {
+    return `INSERT INTO farebox_ledger (id, settled_at_ms, route, resource, payer, payee, scheme, network, asset, decimals, amount, transaction_id, latency_ms, attempt)
+      SELECT 'ffffffffffffffffffffffffffffffff', settled_at_ms, route, resource, payer, payee, scheme, network, asset, decimals, amount, ${transaction}, latency_ms, attempt FROM farebox_ledger WHERE position = ${position}`;
+  }
+
+  function remove(): string {
+    return "DELETE FROM farebox_ledger WHERE id = 'ffffffffffffffffffffffffffffffff'";
+  }
+
+  test.each(FORGERIES)("%s: %s", async (_what, kind, forge, undo) => {
+    books.forge(forge);
+    const found = await differences();
+    books.forge(undo);
+    expect(found.map((each) => each.kind)).toEqual([kind]);
+    expect(await differences()).toEqual([]);
+  });
+
+  test("a payer that was changed", async () => {
+    books.forge(
+      "UPDATE farebox_ledger SET facilitator = payer, payer = '0x00000000000000000000000000000000000000bb' WHERE position = 22",
+    );
+    const found = await differences();
+    books.forge("UPDATE farebox_ledger SET payer = facilitator WHERE position = 22");
+    expect(found).toMatchObject([{ kind: "differs", message: expect.stringContaining("the payer is") }]);
+  });
+
+  test("money that came by another way", async () => {
+    await books.chain.fund(PAYEE, { usdc: 5n });
+    const found = await differences();
+    expect(found).toMatchObject([{ kind: "unrecorded", message: expect.stringContaining("0.000005 USDC") }]);
+    const { out, code } = await runFarebox(["ledger", "reconcile", "--store", books.store, "--rpc", books.rpc]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^unrecorded transaction 0x\w{64}\n {2}no entry has this transfer of 0\.000005 USDC/);
+    expect(out).toMatch(/eip155:84532: 1000 entries found on the chain, 1 difference\n$/);
+  });
+});
+
+test("an entry of a network without a node is told", async () => {
+  books.forge("UPDATE farebox_ledger SET network = 'eip155:8453' WHERE position = 30");
+  const { code, unchecked } = await reconcile();
+  books.forge("UPDATE farebox_ledger SET network = 'eip155:84532' WHERE position = 30");
+  expect(code).toBe(1);
+  expect(unchecked).toEqual([{ network: "eip155:8453", entries: 1 }]);
+});
+
+test("a node of another chain is refused", async () => {
+  const { code, err } = await runFarebox([
+    "ledger",
+    "reconcile",
+    "--store",
+    books.store,
+    "--rpc",
+    `eip155:1=${books.chain.rpcUrl}`,
+    "--payee",
+    PAYEE,
+  ]);
+  expect(code).toBe(1);
+  expect(err).toBe("");
+  books.forge("UPDATE farebox_ledger SET network = 'eip155:1' WHERE position = 31");
+  const wrong = await runFarebox([
+    "ledger",
+    "reconcile",
+    "--store",
+    books.store,
+    "--rpc",
+    `eip155:1=${books.chain.rpcUrl}`,
+  ]);
+  books.forge("UPDATE farebox_ledger SET network = 'eip155:84532' WHERE position = 31");
+  expect(wrong.err).toMatch(/the node for eip155:1 is of eip155:84532\n.+\[FAREBOX_CLI_NODE]/);
+});
+
+test.each([
+  [["--rpc", "eip155:1=http://x", "--since", "yesterday"], /--since is no time/],
+  [[], /no node is named/],
+  [["--rpc", "http://x"], /--rpc is a network and a URL/],
+])("refuses %j", async (args, message) => {
+  const { code, err } = await runFarebox(["ledger", "reconcile", "--store", books.store, ...args]);
+  expect(code).toBe(2);
+  expect(err).toMatch(message);
+});
