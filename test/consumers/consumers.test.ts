@@ -21,7 +21,19 @@ const resolveHere = createRequire(import.meta.url);
 
 /** Nothing of this kind may arrive with a seller's install. */
 const CHAIN_LIBRARY = /^(viem|ox|ethers|web3|algosdk|@solana\/.+)$/;
-const PACKED = ["avm", "bazaar", "core", "evm", "express", "facilitator", "mcp", "svm"];
+const PACKED = [
+  "avm",
+  "bazaar",
+  "catalog",
+  "core",
+  "evm",
+  "express",
+  "facilitator",
+  "farebox",
+  "mcp",
+  "svm",
+  "testing",
+];
 
 const home = mkdtempSync(join(tmpdir(), "farebox-consumers-"));
 const tarballs: Record<string, string> = {};
@@ -98,6 +110,30 @@ describe("a seller of MCP tools", () => {
     const { stdout } = await run(process.execPath, ["tools.mjs"], { cwd: folder });
     expect(stdout.trim()).toBe("Price: 0.001 USDC (x402, exact, eip155:84532) per call.");
   });
+});
+
+describe("somebody at a terminal", () => {
+  const folder = join(home, "cli");
+  beforeAll(() => install(folder, ["farebox"], []), 180_000);
+  const farebox = (...args: string[]) => run("npx", ["farebox", ...args], { cwd: folder, env: ownEnvironment() });
+
+  test("installs one package, and gets help", async () => {
+    expect((await farebox("--help")).stdout).toMatch(/^Usage: farebox <command>/);
+  }, 60_000);
+
+  test("writes a first server, and examines it", async () => {
+    await farebox("init", "api", "--pay-to", "0x209693Bc6afc0C5328bA36FaF03C514EF312287C");
+    const { stdout } = await run("node", ["--test"], { cwd: join(folder, "api"), env: ownEnvironment() }).catch(
+      failWithOutput,
+    );
+    expect(stdout).toMatch(/pass 2\b/);
+    const doctor = await farebox("doctor", "http://127.0.0.1:59999", "--json").catch(({ stdout: out, code }) => ({
+      stdout: out,
+      code,
+    }));
+    expect(doctor).toMatchObject({ code: 1 });
+    expect(JSON.parse(doctor.stdout).diagnoses[0].code).toBe("FAREBOX_DOCTOR_UNREACHABLE");
+  }, 60_000);
 });
 
 /**

@@ -30,12 +30,12 @@ const PACKAGES = {
   bazaar: ["core"],
   catalog: ["core", "bazaar"],
   "catalog-embeddings": ["core", "catalog"],
-  cli: ["core", "bazaar", "express"],
+  cli: ["core", "avm", "bazaar", "catalog", "evm", "express", "facilitator", "svm", "testing"],
   facilitator: ["core", "bazaar"],
   express: ["core", "avm", "bazaar", "evm", "svm"],
   mcp: ["core", "bazaar"],
   stores: ["core"],
-  testing: ["core", "evm", "svm", "facilitator", "express"],
+  testing: ["core", "bazaar", "evm", "svm", "facilitator", "express"],
 };
 
 /** Who may import whom inside core, by folder, or by name for a file that lies in none. From the inside out. */

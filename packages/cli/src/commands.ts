@@ -8,6 +8,21 @@ import type { CommandEntry } from "./frame/command.js";
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: "doctor",
+    summary: "Checks a server, or a file before it is deployed, as clients, facilitators and chains see it",
+    load: () => import("./doctor/command.js"),
+  },
+  {
+    name: "pay",
+    summary: "Pays for a URL, at most so much, and shows each step",
+    load: () => import("./pay/command.js"),
+  },
+  {
+    name: "dev",
+    summary: "Runs a chain, a facilitator and a catalog for your own server, and shows each request",
+    load: () => import("./dev/command.js"),
+  },
+  {
     name: "init",
     summary: "Writes a first server that sells one route, and a test that pays for it",
     load: () => import("./init/command.js"),

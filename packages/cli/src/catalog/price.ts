@@ -26,7 +26,7 @@ export function describePrice({ scheme, network, asset, amount }: PricedOffer): 
 }
 
 /** Atomic units as a decimal, exactly: `1500` of 6 decimals is `0.0015`. */
-function toDecimal(amount: bigint, decimals: number): string {
+export function toDecimal(amount: bigint, decimals: number): string {
   const unit = 10n ** BigInt(decimals);
   const [whole, rest] = [amount / unit, amount % unit];
   if (rest === 0n) return whole.toString();

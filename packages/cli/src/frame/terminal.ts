@@ -19,7 +19,6 @@ const SGR: Readonly<Record<Style, readonly [number, number]>> = {
 /** One of the process's streams, as far as it is used here. */
 export interface OutputStream {
   readonly isTTY?: boolean;
-  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -54,9 +53,9 @@ export class Terminal {
     this.#hasColors = !isRefused && (isWanted || stdout.isTTY === true);
   }
 
-  /** The width of a line. */
-  get columns(): number {
-    return this.#stdout.columns ?? 80;
+  /** Whether a person reads the results. */
+  get isTerminal(): boolean {
+    return this.#stdout.isTTY === true;
   }
 
   /** Prints a line of results. */

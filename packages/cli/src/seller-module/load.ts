@@ -30,7 +30,7 @@ export function isFile(argument: string): boolean {
 }
 
 /** Loads a module. @throws CliError if there is none, if it throws, or if it has no app and no payments */
-async function loadSellerModule(file: string): Promise<SellerModule> {
+export async function loadSellerModule(file: string): Promise<SellerModule> {
   const path = resolve(file);
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new CliError(
@@ -39,6 +39,9 @@ async function loadSellerModule(file: string): Promise<SellerModule> {
       "Name the file that makes the app",
     );
   }
+  // What the file prints is no result of the command.
+  const { console } = globalThis;
+  for (const method of ["log", "info", "debug"] as const) console[method] = console.error;
   const exports = await importFile(path, file);
   const found = "default" in exports && isRecord(exports["default"]) ? { ...exports["default"], ...exports } : exports;
   const app = [found["app"], found["default"]].find(isApp);

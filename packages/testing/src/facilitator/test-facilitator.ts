@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Catalog } from "@farebox/bazaar/facilitator";
 import { ConfigError, type Facilitator, type FacilitatorRequest } from "@farebox/core";
 import { ASSETS } from "@farebox/evm";
 import { createExactEvmScheme, createUptoEvmScheme } from "@farebox/evm/facilitator";
@@ -20,6 +21,8 @@ export interface TestFacilitatorOptions {
   readonly asset?: LedgerAsset;
   /** The clock of facilitator and ledger, in Unix milliseconds. Default `Date.now`. */
   readonly now?: () => number;
+  /** Lists what is paid for, e.g. `createCatalog(…)` of `@farebox/catalog`. Default: nothing is listed. */
+  readonly catalog?: Catalog;
 }
 
 /** All calls, including those that a fault kept from the facilitator. Oldest first. */
@@ -43,7 +46,7 @@ export interface TestFacilitator extends Facilitator {
  * @throws {@link ConfigError} when the network is not an eip155 network, or has no known stablecoin and `asset` is absent
  */
 export function createTestFacilitator(options: TestFacilitatorOptions = {}): TestFacilitator {
-  const { network = "eip155:84532", now = Date.now } = options;
+  const { network = "eip155:84532", now = Date.now, catalog } = options;
   const asset = options.asset ?? stablecoinOn(network);
   const token = createToken({ asset, chainId: chainIdOf(network), now });
   const chain = createLedgerChain(network, token);
@@ -53,7 +56,9 @@ export function createTestFacilitator(options: TestFacilitatorOptions = {}): Tes
     extensions: [],
   }));
   const plan = createFaultPlan();
-  const { facilitator, calls } = counting(withFaults(createFacilitator({ schemes }), plan));
+  const { facilitator, calls } = counting(
+    withFaults(createFacilitator({ schemes, ...(catalog === undefined ? {} : { catalog }) }), plan),
+  );
   return Object.freeze({ ...facilitator, ledger: token.ledger, faults: plan.faults, calls });
 }
 
