@@ -9,7 +9,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { USUAL_SEED } from "../draws.js";
-import { judge, NOTICED_WITHIN_MS, noticesOf } from "./judge.js";
+import { compareBooks, judge, NOTICED_WITHIN_MS, noticesOf } from "./judge.js";
 import { drawSequence, EACH_DEATH, type Sequence, shortened } from "./plan.js";
 import { type PlayedSequence, play } from "./play.js";
 import { LIBRARIES, type Library, problemOf } from "./servers.js";
@@ -81,10 +81,12 @@ async function playAll(library: Library, tasks: Task[], tally: Tally): Promise<v
   let shop: Shop | undefined;
   try {
     shop = await openShop(library, bank);
+    const keys: string[] = [];
     for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) {
       const [name, sequence] = task;
       const played = await play(shop, sequence);
       const problems = judge(played, WITHIN_MS);
+      keys.push(...played.payments.map(({ key }) => key));
       tally.add(
         played,
         problems.map((problem) => `${name}: ${problem}`),
@@ -93,6 +95,8 @@ async function playAll(library: Library, tasks: Task[], tally: Tally): Promise<v
     }
     const left = await settleAll(shop);
     if (left.length > 0) tally.problems.push(`[5] is left unfinished for good: ${left.join(", ")}`);
+    const entries = await shop.entries();
+    for (const key of keys) tally.problems.push(...compareBooks(key, await bank.transfersOf(key), entries));
   } finally {
     await shop?.close();
   }

@@ -10,11 +10,12 @@
  * 4. Nothing unpaid is delivered.
  * 5. A settlement that is left behind is finished without its client.
  * 6. A death is noticed within 10 seconds, and the time that a busy machine is late by itself.
+ * 7. In the end the ledger of the seller has each transfer of the bank once, and nothing else.
  *
  * @module
  */
 import { hasOutage, type Played, type PlayedSequence, parse, type Reply } from "./play.js";
-import type { Run } from "./shop.js";
+import type { Entry, Moved, Run } from "./shop.js";
 
 const PRICE = "10000";
 
@@ -144,6 +145,14 @@ function checkMoney(played: Played): readonly string[] {
   found.push(...checkOrder(played));
   if (wasLeft) found.push("[5] its settlement was left as it was for 14 s");
   return found;
+}
+
+/** What differs between the bank and the ledger of the seller, for one payer. Nothing is under way any more. */
+export function compareBooks(key: string, moved: readonly Moved[], entries: readonly Entry[]): readonly string[] {
+  const lineOf = ({ transaction, amount }: Pick<Entry, "transaction" | "amount">) => `${amount} by ${transaction}`;
+  const [paid, written] = [moved, entries.filter(({ payer }) => payer === key)].map((some) => some.map(lineOf).sort());
+  if (String(paid) === String(written)) return [];
+  return [`[7] of ${key} the bank has moved ${paid}, and the ledger has ${written}`];
 }
 
 /** On a route that settles first, no run begins before. */

@@ -28,6 +28,12 @@ const ORDERS = {
     return found;
   },
   recover: () => payments.recover(),
+  async entries() {
+    const found = [];
+    for await (const { payer, transaction, amount } of payments.ledger.entries())
+      found.push({ payer, transaction, amount });
+    return found;
+  },
 };
 
 process.on("message", ({ id, result, order, given }) => {
@@ -83,6 +89,7 @@ function withFaults(store) {
       put: (run, nowMs) => between("put", textOf(run.payer), () => runs.put(run, nowMs)),
       remove: (run) => between("remove", textOf(run.payer), () => runs.remove(run)),
     },
+    ledger: store.ledger,
     keep: (name, value) => between("keep", name, () => store.keep(name, value)),
     ready: () => between("ready", "", () => store.ready()),
   };

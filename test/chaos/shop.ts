@@ -54,6 +54,13 @@ export interface Moved {
   readonly atMs: number;
 }
 
+/** An entry of the seller's ledger. */
+export interface Entry {
+  readonly payer: string;
+  readonly transaction: string;
+  readonly amount: string;
+}
+
 /** The facilitator's process. */
 export interface Bank {
   readonly url: string;
@@ -100,6 +107,8 @@ export interface Shop {
   mended(): Promise<void>;
   unfinished(): Promise<readonly Unfinished[]>;
   recover(): Promise<unknown>;
+  /** All of the ledger. */
+  entries(): Promise<readonly Entry[]>;
   close(): Promise<void>;
 }
 
@@ -230,6 +239,7 @@ export async function openShop(library: Library, bank: Bank): Promise<Shop> {
     },
     unfinished: async () => (await live().process.order("unfinished")) as readonly Unfinished[],
     recover: () => live().process.order("recover"),
+    entries: async () => (await live().process.order("entries")) as readonly Entry[],
     async close() {
       isClosed = true;
       for (const seller of sellers) seller.process.child.kill("SIGKILL");

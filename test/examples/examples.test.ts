@@ -16,6 +16,8 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   observed: /^(\{"time":"[^"]+","level":"(warn|error)","name":"farebox",[^\n]+\}\n)+$/,
   "testing-your-app":
     /^\[farebox\] settlement_unknown · [^\n]* \(ECONNRESET\) · facilitator-1\n\[farebox\] settlement_recovered · [^\n]*\n$/,
+  // The receiver is away.
+  webhooks: /^(\[farebox\] priced · [^\n]*\n)*(\[farebox\] hook_failed · onSettled webhooks · [^\n]*\n)+$/,
 };
 
 test.concurrent.each(stories)(

@@ -14,7 +14,17 @@ export async function judge(shop: Shop): Promise<readonly string[]> {
   const { notes } = shop;
   const paying = notes.payments.flatMap((payment) => [...checkRuns(shop, payment), ...checkDebit(shop, payment)]);
   const answers = notes.requests.flatMap((request) => [...checkGoods(shop, request), ...checkAnswers(shop, request)]);
-  return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop))];
+  return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop)), ...(await checkLedger(shop))];
+}
+
+/** 5. The seller's ledger has each transfer once, with its amount, and nothing else. */
+async function checkLedger({ notes, stage, entries }: Shop): Promise<readonly string[]> {
+  const nonces = new Set(notes.payments.map(({ nonce }) => nonce));
+  const moved = stage.facilitator.ledger.transfers.filter(({ nonce }) => nonces.has(nonce));
+  const [paid, written] = [moved, await entries()].map((some) =>
+    some.map(({ transaction, amount }) => `${amount} by ${transaction}`).sort(),
+  );
+  return String(paid) === String(written) ? [] : [`[5] moved was ${paid}, and the ledger has ${written}`];
 }
 
 /**

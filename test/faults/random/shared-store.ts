@@ -98,6 +98,7 @@ function connectTo(base: PaymentStore, orphans: Set<string>): Connection {
     await travel();
     return answer;
   };
+  const { ledger } = base;
   const store: PaymentStore = {
     claim: (request) => ask(request.owner, () => base.claim(request)),
     find: (identity) => ask("", () => base.find(identity)),
@@ -107,6 +108,18 @@ function connectTo(base: PaymentStore, orphans: Set<string>): Connection {
       await travel();
       yield* base.unfinished();
     },
+    ...(ledger && {
+      ledger: {
+        list: (query) => ask("", () => ledger.list(query)),
+        find: (id) => ask("", () => ledger.find(id)),
+        refund: (change) => ask("", () => ledger.refund(change)),
+        erase: (payer) => ask("", () => ledger.erase(payer)),
+        count: (added) => ask("", () => ledger.count(added)),
+        counts: (days) => ask("", () => ledger.counts(days)),
+        hold: (lease) => ask("", () => ledger.hold(lease)),
+        sweep: (beforeMs) => ask("", () => ledger.sweep(beforeMs)),
+      },
+    }),
   };
   const cut = () => {
     isCut = true;

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { PaymentPayload, PaymentRecord, PaymentRequired } from "@farebox/core";
+import type { LedgerEntry, PaymentPayload, PaymentRecord, PaymentRequired } from "@farebox/core";
 import { type FacilitatorServer, pay } from "@farebox/testing";
 import { type Exchange, send } from "./client.js";
 import { createHandler } from "./handler.js";
@@ -44,6 +44,8 @@ export interface Shop {
   isOrphaned(record: PaymentRecord): boolean;
   /** How much all processes wait for. */
   timers(): number;
+  /** The seller's ledger. */
+  entries(): Promise<readonly LedgerEntry[]>;
   /** Waits for settlements that are under way. */
   settleDown(): Promise<void>;
   /** Yields whether all connections had ended. */
@@ -108,6 +110,7 @@ export async function createShop(stage: Stage, plan: SellerPlan): Promise<Shop> 
       await sellers[seller].recover();
     },
     find: async (payment) => shared.base.find(payment.identity),
+    entries: async () => (await shared.base.ledger?.list({ limit: 10_000 })) ?? [],
     timers: () => sellers.reduce((sum, seller) => sum + seller.timers(), 0),
     async settleDown() {
       await takeSteps(12);

@@ -41,16 +41,22 @@ export interface SettledHandlersDeps {
 }
 
 /** How long a lease lasts. A process that dies is noticed then. */
-const LEASE_MS = 30_000;
+const LEASE_MS = 10_000;
 
-/** A handler that takes longer keeps its lease by this. */
-const RENEW_EVERY_MS = 10_000;
+/** How often a lease is renewed, while a handler runs or waits for its next call. */
+const RENEW_EVERY_MS = 3_000;
 
 /** The waits after a handler has thrown: 1, 2, 4 … seconds. */
 const LONGEST_WAIT_MS = 60_000;
 
+/** How long to wait, and whether the lease is kept meanwhile. */
+interface Wait {
+  readonly ms: number;
+  readonly isHeld: boolean;
+}
+
 /** When to look again whether another process is done, or the store works. */
-const LOOK_AGAIN_MS = 2_000;
+const LOOK_AGAIN: Wait = { ms: 2_000, isHeld: false };
 
 /** Entries of one page. */
 const PAGE = 50;
@@ -133,32 +139,36 @@ class Cursor {
 
   /** Passes on everything that the cursor has not reached. Never rejects. */
   async #run(): Promise<void> {
-    let waitMs: number | undefined;
+    let wait: Wait | undefined;
     try {
       do {
         this.#isWoken = false;
-        waitMs = await this.#passAll();
-      } while (waitMs === undefined && this.#isWoken && !this.#isClosed);
+        wait = await this.#passAll();
+      } while (wait === undefined && this.#isWoken && !this.#isClosed);
     } catch {
       this.#deps.logger.warn("settled_handler_waits", { handler: this.#deps.name, error: "the store failed" });
-      waitMs = LOOK_AGAIN_MS;
+      wait = LOOK_AGAIN;
     }
     this.#isRunning = false;
-    if (waitMs !== undefined && !this.#isClosed) this.#wait(waitMs);
+    if (wait !== undefined) this.#wait(wait);
   }
 
-  #wait(waitMs: number): void {
+  #wait({ ms, isHeld }: Wait): void {
+    if (this.#isClosed) return;
+    const stepMs = isHeld ? Math.min(ms, RENEW_EVERY_MS) : ms;
     this.#stopWait = this.#deps.timer(() => {
       this.#stopWait = undefined;
-      this.wake();
-    }, waitMs);
+      if (stepMs === ms) return this.wake();
+      this.#renew();
+      this.#wait({ ms: ms - stepMs, isHeld });
+    }, stepMs);
   }
 
-  /** Returns how long to wait before the rest; `undefined`: nothing is left. Rejects if the store fails. */
-  async #passAll(): Promise<number | undefined> {
+  /** Returns what to wait for before the rest; `undefined`: nothing is left. Rejects if the store fails. */
+  async #passAll(): Promise<Wait | undefined> {
     const { ledger } = this.#deps;
     const begun = await this.#hold({ forMs: LEASE_MS });
-    if (begun === undefined) return LOOK_AGAIN_MS;
+    if (begun === undefined) return LOOK_AGAIN;
     for (let after = begun; ; ) {
       const page = this.#isClosed ? [] : await ledger.list({ after, limit: PAGE });
       if (page.length === 0) {
@@ -169,12 +179,12 @@ class Cursor {
         if (this.#isClosed) break;
         const refusedMs = await this.#pass(entry);
         if (refusedMs !== undefined) {
+          await this.#hold({ forMs: this.#isClosed ? 0 : LEASE_MS });
           // The lease stays, so that no other process calls the handler sooner.
-          await this.#hold({ forMs: this.#isClosed ? 0 : refusedMs + LEASE_MS });
-          return refusedMs;
+          return { ms: refusedMs, isHeld: true };
         }
         const moved = await this.#hold({ forMs: LEASE_MS, position: entry.position });
-        if (moved === undefined) return LOOK_AGAIN_MS;
+        if (moved === undefined) return LOOK_AGAIN;
         after = moved;
       }
     }
@@ -199,11 +209,15 @@ class Cursor {
       stopRenewal();
     }
 
-    /** If the lease is lost all the same, the next move of the cursor says so. */
     function renew(this: Cursor): void {
       stopRenewal = timer(renew.bind(this), RENEW_EVERY_MS);
-      Promise.resolve(this.#hold({ forMs: LEASE_MS })).catch(() => {});
+      this.#renew();
     }
+  }
+
+  /** If the lease is lost all the same, the next move of the cursor says so. */
+  #renew(): void {
+    this.#hold({ forMs: LEASE_MS }).catch(() => {});
   }
 
   async #hold({

@@ -116,7 +116,8 @@ const ADVICE: Advice = {
   "42P01": MIGRATE,
   "42703": MIGRATE,
   "42883": MIGRATE,
-  "42501": "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user, and EXECUTE on the function",
+  "42501":
+    "grant SELECT, INSERT, UPDATE and DELETE on the tables to the user, USAGE on the sequence, and EXECUTE on the functions",
 };
 
 /** For the statement that creates the tables. */

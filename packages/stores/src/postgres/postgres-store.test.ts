@@ -84,8 +84,78 @@ describe("migrate", () => {
   });
 });
 
+describe("tables of version 2", () => {
+  const BACK_TO_VERSION_2 = (prefix: string) => `
+    DROP TABLE ${prefix}_ledger, ${prefix}_ledger_counts, ${prefix}_ledger_cursors;
+    DROP SEQUENCE ${prefix}_ledger_positions;
+    DROP FUNCTION ${prefix}_number_ledger;
+    UPDATE ${prefix}_kept SET value = '2' WHERE name = 'schema'`;
+
+  test("ready says that they are old; migrate adds the ledger, and keeps payments that are under way", async () => {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = postgresStore(pool, { prefix: "version2" });
+    await store.migrate();
+    await pool.query(BACK_TO_VERSION_2("version2"));
+    const step = { identity: "p", owner: "run" } as const;
+    await store.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+    await store.transition({ ...step, from: "claimed", to: "settling" });
+    await expect(store.ready()).rejects.toThrow(/older version: call `await store\.migrate\(\)`/);
+    const settled = { ...step, from: "settling", to: "settled", entry: ENTRY } as const;
+    await expect(store.transition(settled)).rejects.toThrow(
+      /version2_ledger.*does not exist.*await store\.migrate\(\)/,
+    );
+    // Neither the record nor the ledger has changed.
+    expect(await store.find("p")).toMatchObject({ state: "settling" });
+    await store.migrate();
+    expect(await store.ready()).toEqual([]);
+    expect(await store.transition(settled)).toBe(true);
+    expect(await store.ledger.find(ENTRY.id)).toEqual({ ...ENTRY, position: "1", status: "settled", refunds: [] });
+    await pool.end();
+  });
+
+  test("positions are not given again when all entries were deleted and the tables are updated", async () => {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = postgresStore(pool, { prefix: "positions" });
+    await store.migrate();
+    const settle = async (name: string) => {
+      const step = { identity: name, owner: "run" } as const;
+      await store.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+      await store.transition({ ...step, from: "claimed", to: "settling" });
+      await store.transition({
+        ...step,
+        from: "settling",
+        to: "settled",
+        entry: { ...ENTRY, id: name.padEnd(32, "0") },
+      });
+    };
+    await settle("a");
+    await settle("b");
+    expect((await store.ledger.list({ limit: 5 })).map(({ position }) => position)).toEqual(["1", "2"]);
+    await store.ledger.sweep(ENTRY.settledAtMs + 1);
+    // Again, as at each start.
+    await store.migrate();
+    await settle("c");
+    expect((await store.ledger.list({ limit: 5 })).map(({ position }) => position)).toEqual(["3"]);
+    await pool.end();
+  });
+
+  const ENTRY = {
+    id: "0123456789abcdef0123456789abcdef",
+    settledAtMs: 1_795_761_423_010,
+    route: "GET /weather",
+    payee: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+    scheme: "exact",
+    network: "eip155:84532",
+    asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+    amount: "10000",
+    transaction: "0x5f1c",
+    latencyMs: 7,
+    attempt: 1,
+  };
+});
+
 describe("tables of version 1", () => {
-  /** Makes version 1 of version 2. */
+  /** Makes version 1 of this version. The ledger stays: version 1 does not know it. */
   const BACK_TO_VERSION_1 = (prefix: string) => `
     DROP TABLE ${prefix}_exposure, ${prefix}_exposure_sums;
     DROP FUNCTION ${prefix}_expose;

@@ -116,6 +116,20 @@ test("a table that was removed is an error that says so", async () => {
   database.close();
 });
 
+test("a file of a version without a ledger gets one when it is opened, and keeps its payments", async () => {
+  const path = join(folder, `${files++}.db`);
+  const [before, after] = [new Libsql(path), new Libsql(path)];
+  const step = { identity: "p", owner: "run" } as const;
+  await sqliteStore(before).claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+  for (const table of ["ledger", "ledger_counts", "ledger_cursors"]) before.exec(`DROP TABLE farebox_${table}`);
+  before.close();
+  const store = sqliteStore(after);
+  await store.transition({ ...step, from: "claimed", to: "settling" });
+  expect(await store.find("p")).toMatchObject({ state: "settling" });
+  expect(await store.ledger.list({ limit: 5 })).toEqual([]);
+  after.close();
+});
+
 test("a table of another application is an error that says so", () => {
   const database = new Libsql(join(folder, `${files++}.db`));
   database.exec("CREATE TABLE farebox_payments (id INTEGER)");
