@@ -31,6 +31,7 @@ const PACKED = [
   "facilitator",
   "farebox",
   "mcp",
+  "stores",
   "svm",
   "testing",
 ];

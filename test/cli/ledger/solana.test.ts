@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createPayments } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
 import { type SqliteDatabase, sqliteStore } from "@farebox/stores/sqlite";
@@ -26,7 +27,10 @@ const store = `sqlite:${file}`;
 
 let svm: LocalSvm;
 let rpc: string;
+const started = process.cwd();
 beforeAll(async () => {
+  // The command takes @solana/web3.js from the folder that it runs in; this one has it.
+  process.chdir(fileURLToPath(new URL("../../../packages/cli", import.meta.url)));
   svm = await startLocalSvm();
   rpc = `${NETWORK}=${svm.rpcUrl}`;
   for (const address of [FEE_PAYER, SELLER].map(({ publicKey }) => publicKey.toBase58()))
@@ -35,6 +39,7 @@ beforeAll(async () => {
   svm.setBalance(SELLER.publicKey.toBase58(), 0n);
 });
 afterAll(async () => {
+  process.chdir(started);
   database.close();
   await svm.close();
   rmSync(folder, { recursive: true });

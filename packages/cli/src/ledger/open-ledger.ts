@@ -59,7 +59,7 @@ export interface OpenedLedger {
 const HOW = "Write --store sqlite:payments.db, --store postgres://…, --store redis://… or --module server.mjs";
 
 /** Opens a ledger. Payers are looked for by their hashes if FAREBOX_LEDGER_SECRET is set. @throws CliError if it cannot be opened */
-export async function openNamedLedger(
+async function openNamedLedger(
   { store, module }: LedgerArguments,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<OpenedLedger> {
