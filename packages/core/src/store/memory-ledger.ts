@@ -32,6 +32,8 @@ export class MemoryLedger implements SharedLedger {
   readonly #entries = new Map<string, LedgerEntry>();
   /** Positions and ids in order. Ids without an entry are gone. */
   #order: { readonly position: bigint; readonly id: string }[] = [];
+  /** How many of the order, from its begin, are known to be gone. */
+  #gone = 0;
   #last = 0n;
   readonly #counts = new Map<string, LedgerCount>();
   readonly #cursors = new Map<string, Cursor>();
@@ -54,10 +56,7 @@ export class MemoryLedger implements SharedLedger {
       Object.freeze({ ...entry, position: position.toString(), status: "settled", refunds: Object.freeze([]) }),
     );
     this.#order.push({ position, id: entry.id });
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#most) break;
-      this.#entries.delete(oldest);
-    }
+    while (this.#entries.size > this.#most) this.#forgetOldest();
     this.#dropGone();
   }
 
@@ -135,9 +134,17 @@ export class MemoryLedger implements SharedLedger {
     return low;
   }
 
+  /** The order tells the oldest. A map would step over everything that was deleted from it. */
+  #forgetOldest(): void {
+    const oldest = this.#order[this.#gone]?.id;
+    this.#gone += 1;
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
   #dropGone(): void {
     if (this.#order.length - this.#entries.size <= MOST_GONE) return;
     this.#order = this.#order.filter(({ id }) => this.#entries.has(id));
+    this.#gone = 0;
   }
 }
 
