@@ -46,15 +46,18 @@ const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 const ONE_PROCESS = new Set(["@farebox/express"]);
 const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
 
+// The page in the browser is compiled into a source of its package.
+run(join(PACKAGES, "paywall/scripts/generate-page.mjs"));
 compile(["packages", ...process.argv.slice(2)]);
 await Promise.all(listFolders().map(bundle));
 
-/** Ends the process where `tsc` finds something. */
 function compile(projects) {
-  const { status } = spawnSync(process.execPath, [TSC, "-b", ...projects], {
-    cwd: dirname(PACKAGES),
-    stdio: "inherit",
-  });
+  run(TSC, ["-b", ...projects]);
+}
+
+/** Ends the process where a script finds something. */
+function run(script, args = []) {
+  const { status } = spawnSync(process.execPath, [script, ...args], { cwd: dirname(PACKAGES), stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
 

@@ -11,7 +11,7 @@ export {
   type DiscoveryListQuery,
   type DiscoverySearchQuery,
 } from "./catalog/discovery-client.js";
-export { PRICE_LIMITS, type PriceLimit } from "./catalog/dollars.js";
+export { networkName, PRICE_LIMITS, type PriceLimit, type Stablecoin, stablecoinOf } from "./catalog/dollars.js";
 export {
   affordable,
   type Budget,

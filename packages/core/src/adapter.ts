@@ -22,8 +22,19 @@ export { type GateResponse, streamTrailers } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
+export { type ChosenTexts, chooseTexts } from "./paywall-texts.js";
 export { IS_TOLD } from "./pricing/dynamic-price.js";
-export { escapeHtml } from "./pricing/paywall.js";
+export {
+  escapeHtml,
+  type LoadPaywall,
+  PAGE_DATA,
+  type PaywallDocument,
+  type PaywallForm,
+  type PaywallInput,
+  type PaywallOffer,
+  type PaywallRenderer,
+  type PaywallSettings,
+} from "./pricing/paywall.js";
 export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";

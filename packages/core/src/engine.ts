@@ -42,6 +42,7 @@ import { Exposure } from "./gate/exposure.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
 import { OwnBodies } from "./gate/own-bodies.js";
+import { Pages } from "./gate/pages.js";
 import { createRetryTokens } from "./gate/proof.js";
 import { Receipts } from "./gate/receipts.js";
 import { Replay } from "./gate/replay.js";
@@ -385,9 +386,8 @@ function createParts(settings: Settings) {
       logger,
     },
     bodies,
-    tokens,
-    now,
-    publicUrls: settings.publicUrls,
+    pages: new Pages({ loadPaywall: settings.loadPaywall, bodies, rpc, logger, now }),
+    ...{ tokens, now, publicUrls: settings.publicUrls },
     copyWaitMs: settings.copyWaitMs,
     signatures: new SignatureChecks(settings.verifySignatures),
   });

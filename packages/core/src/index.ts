@@ -121,13 +121,14 @@ export type {
   LedgerOptions,
   LedgerSale,
   NetworkName,
-  Page,
-  PageContext,
   PaymentOption,
   PaymentOptionList,
   PaymentsOptions,
   PayToByNetwork,
   PayToFunction,
+  Paywall,
+  PaywallColors,
+  PaywallHtml,
   Price,
   PriceFunction,
   PriceParser,
@@ -140,9 +141,12 @@ export type {
   SettlementFailure,
   SettleTime,
   StartTimer,
+  Unavailable,
+  UnavailableBody,
   Unmetered,
   UnpaidBody,
 } from "./options.js";
+export type { PaywallTexts, PaywallTranslation } from "./paywall-texts.js";
 export { type ExactPrice, price, usd } from "./price/exact-price.js";
 export type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
 export type { KnownNetwork, Network, NetworkPattern } from "./protocol/caip2.js";
@@ -177,6 +181,7 @@ export type {
   ConfirmationReading,
   DeadlineQuery,
   DeadlineReading,
+  FactsQuery,
   IdentifiedPayment,
   OfferAsset,
   OfferTerms,

@@ -13,6 +13,7 @@ import type { Facilitator } from "./facilitator/facilitator.js";
 import type { HttpFacilitatorOptions } from "./facilitator/http-facilitator.js";
 import type { Deadlines } from "./facilitator/pool-member.js";
 import type { HeaderValues } from "./http/client.js";
+import type { PaywallTranslation } from "./paywall-texts.js";
 import type { ExactPrice } from "./price/exact-price.js";
 import type { AssetPrice, DollarPrice, TickerPrice } from "./price/price.js";
 import type { KnownNetwork } from "./protocol/caip2.js";
@@ -199,22 +200,98 @@ export type SettlementFailedBody = (
   failure: SettlementFailure,
 ) => SellersBody | Promise<SellersBody>;
 
-/** What a page for browsers is made from. */
-export interface PageContext {
-  /** The challenge, whole. Its texts may come from the client: escape them. */
-  readonly challenge: PaymentRequired;
-  /** The request that is not paid. */
-  readonly request: PricedRequest;
+/** Returns the body of a 503. */
+export type UnavailableBody = (request: PricedRequest, unavailable: Unavailable) => SellersBody | Promise<SellersBody>;
+
+/** Why a request gets 503, and when to repeat it. */
+export interface Unavailable {
   /**
-   * Absolute URL of the resource, as in the challenge.
+   * A reason of the protocol, as in the usual body. `settlement_pending`: the money may have moved.
    *
-   * @example "https://api.example.com/weather"
+   * @example "unexpected_verify_error"
    */
-  readonly url: string;
+  readonly reason: string;
+  /** As in `Retry-After`. */
+  readonly retryAfterSeconds: number;
 }
 
-/** HTML, or a function that returns it. */
-export type Page = string | ((page: PageContext) => string | Promise<string>);
+/** HTML for browsers, or a function that returns it. Texts of the challenge may come from the client: escape them. */
+export type PaywallHtml = string | ((challenge: PaymentRequired, request: PricedRequest) => string | Promise<string>);
+
+/** Colors of the page: `#rgb` or `#rrggbb`. They hold in light and in dark mode. */
+export interface PaywallColors {
+  /**
+   * Buttons and links. The page chooses black or white for text on it.
+   *
+   * @example "#0b6b43"
+   */
+  readonly accent?: string;
+  /**
+   * Behind everything.
+   *
+   * @example "#fafafa"
+   */
+  readonly background?: string;
+  /**
+   * Of cards.
+   *
+   * @example "#ffffff"
+   */
+  readonly surface?: string;
+  /**
+   * Of text. Its contrast to the two above is the seller's to check.
+   *
+   * @example "#111111"
+   */
+  readonly text?: string;
+}
+
+/** The page that a browser gets with a 402. A route's settings replace the seller's, field by field. */
+export interface Paywall {
+  /**
+   * The name at the top: 1 to 100 characters.
+   *
+   * @example "Weather Pro"
+   * @defaultValue `serviceName`, or the host
+   */
+  readonly title?: string;
+  /**
+   * An image beside the name: a path of this server, or a `data:` URL. The page loads nothing from other origins.
+   *
+   * @example "/logo.svg"
+   * @defaultValue none
+   */
+  readonly logo?: string;
+  /**
+   * Colors, each `#rgb` or `#rrggbb`: `accent`, `background`, `surface`, `text`.
+   *
+   * @example { accent: "#0b6b43" }
+   * @defaultValue a blue, in light and dark mode
+   */
+  readonly colors?: PaywallColors;
+  /**
+   * Texts by language. The browser's `Accept-Language` chooses; texts that are missing are in English.
+   *
+   * @example { en: { pay: "Buy for {price}" }, de: { pay: "{price} bezahlen" } }
+   * @defaultValue English
+   */
+  readonly texts?: Readonly<Record<string, PaywallTranslation>>;
+  /**
+   * Whether the page says that no real money is paid.
+   *
+   * @example true
+   * @defaultValue whether every offer is on a known test network
+   */
+  readonly testnet?: boolean;
+  /**
+   * A page of your own, as HTML or a function of the challenge and the request. It is sent without a `Content-Security-Policy` of
+   * Farebox. If the function throws, or takes more than 5 seconds, the page of Farebox is sent.
+   *
+   * @example (challenge) => `<!doctype html><title>Weather</title><h1>${challenge.accepts.length} ways to pay</h1>`
+   * @defaultValue the page of Farebox
+   */
+  readonly html?: PaywallHtml;
+}
 
 /**
  * A priced route. It either names its payment options in `accepts`, or has a `price` and the seller's options name
@@ -318,13 +395,19 @@ export interface RouteConfig {
    */
   readonly settlementFailedBody?: SettlementFailedBody;
   /**
-   * The page for browsers, as HTML or a function that returns it. It is sent without a `Content-Security-Policy` of
-   * Farebox. If the function throws, or takes more than 5 seconds, the page of Farebox is sent.
+   * The JSON body of a 503, as `unpaidBody`. Status and `Retry-After` stay. It must not invite to a new payment: the old one may settle.
    *
-   * @example "<!doctype html><title>Weather</title><h1>One forecast costs a cent</h1>"
+   * @example (_request, { retryAfterSeconds }) => ({ contentType: "application/json", body: { retryAfterSeconds } })
+   * @defaultValue `error` and `message`
+   */
+  readonly unavailableBody?: UnavailableBody;
+  /**
+   * The page for browsers, as in the seller's options. What is set here replaces the seller's.
+   *
+   * @example { title: "Weather Pro", colors: { accent: "#0b6b43" } }
    * @defaultValue the seller's
    */
-  readonly page?: Page;
+  readonly paywall?: Paywall;
   /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
    * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
@@ -576,12 +659,12 @@ export interface PaymentsOptions {
    */
   readonly iconUrl?: string;
   /**
-   * The page for browsers, for routes without their own: HTML, or a function that returns it.
+   * The page for browsers: `title`, `logo`, `colors`, `texts`, `testnet`, or a page of your own in `html`.
    *
-   * @example ({ url }) => `<!doctype html><title>For sale</title><p>${encodeURI(url)} is for sale.</p>`
-   * @defaultValue a page of Farebox
+   * @example { title: "Weather Pro", logo: "/logo.svg", colors: { accent: "#0b6b43" } }
+   * @defaultValue a page of Farebox, named by `serviceName`
    */
-  readonly page?: Page;
+  readonly paywall?: Paywall;
   /**
    * Whether clients get the facilitator's outcome of a listing, in `EXTENSION-RESPONSES`.
    *

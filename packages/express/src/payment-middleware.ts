@@ -54,6 +54,8 @@ const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
   extensions: [bazaarExtension()],
   heldBytes,
+  // Some kilobytes that only people with a browser need.
+  loadPaywall: async () => (await import("@farebox/paywall")).paywall,
 };
 
 /**

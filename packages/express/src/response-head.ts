@@ -274,6 +274,15 @@ export function writeResponse(res: ServerResponse, response: GateResponse): void
   res.end(body);
 }
 
+/** Middleware in front, such as `cors`, has its own say in `Vary`. */
+function mergeVary(res: ServerResponse, earlier: number | string | readonly string[] | undefined): void {
+  const now = res.getHeader("vary");
+  if (earlier === undefined || now === earlier) return;
+  const names = [earlier, now].flatMap((value) => String(value).split(",")).map((name) => name.trim());
+  const isNew = (name: string, at: number) => names.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === at;
+  res.setHeader("Vary", names.filter(isNew).join(", "));
+}
+
 /** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */
 const CHUNKED_HEADERS: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
 
@@ -282,10 +291,12 @@ export function prepareResponse(res: ServerResponse, response: GateResponse): st
   const { status, headers, body } = response;
   res.statusCode = status;
   res.statusMessage = "";
+  const vary = res.getHeader("vary");
   setHeaders(
     res,
     headers.filter(([name]) => !CHUNKED_HEADERS.has(name.toLowerCase())),
   );
+  mergeVary(res, vary);
   appendExposeHeaders(res);
   const size = Buffer.byteLength(body);
   if (size > 0) res.setHeader("Content-Length", size);

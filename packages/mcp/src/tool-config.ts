@@ -87,7 +87,7 @@ type WithToolPrice<Option, Input extends ToolSchema> = Option extends unknown
 export type ToolPaymentOption<Input extends ToolSchema> = WithToolPrice<PaymentOption, Input>;
 
 /** What a tool has of its own, and what only HTTP has. */
-type NotOfTools = "chargeable" | "resource" | "unpaidBody" | "settlementFailedBody" | "page";
+type NotOfTools = "chargeable" | "resource" | "unpaidBody" | "settlementFailedBody" | "unavailableBody" | "paywall";
 
 type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "description" | NotOfTools>;
 

@@ -4,41 +4,36 @@
  * @module
  */
 import { type Issues, issuePath } from "../issues.js";
-import type { Page, SettlementFailedBody, UnpaidBody } from "../options.js";
+import type { SettlementFailedBody, UnavailableBody, UnpaidBody } from "../options.js";
+import type { PaywallSettings } from "../pricing/paywall.js";
 import type { RouteBodies } from "../pricing/priced-route.js";
 import type { JsonObject } from "../protocol/json.js";
 import { describeWithoutSecrets } from "./parse-endpoints.js";
+import { parsePaywall } from "./parse-paywall.js";
 
 /**
  * Reads the bodies of a route.
  *
- * @param usual - The page of routes without their own.
+ * @param usual - The seller's page.
  */
-export function parseBodies(given: JsonObject, path: string, usual: Page | undefined, issues: Issues): RouteBodies {
-  const { unpaidBody, settlementFailedBody } = given;
-  const page = parsePage(given["page"], issuePath(path, "page"), issues) ?? usual;
+export function parseBodies(given: JsonObject, path: string, usual: PaywallSettings, issues: Issues): RouteBodies {
+  const { unpaidBody, settlementFailedBody, unavailableBody } = given;
   checkFunction(unpaidBody, issuePath(path, "unpaidBody"), issues);
   checkFunction(settlementFailedBody, issuePath(path, "settlementFailedBody"), issues);
+  checkFunction(unavailableBody, issuePath(path, "unavailableBody"), issues);
   return {
     ...(unpaidBody === undefined ? {} : { unpaidBody: unpaidBody as UnpaidBody }),
     ...(settlementFailedBody === undefined
       ? {}
       : { settlementFailedBody: settlementFailedBody as SettlementFailedBody }),
-    ...(page === undefined ? {} : { page }),
+    ...(unavailableBody === undefined ? {} : { unavailableBody: unavailableBody as UnavailableBody }),
+    paywall: parsePaywall(given["paywall"], issuePath(path, "paywall"), usual, issues),
   };
 }
 
 function checkFunction(value: unknown, path: string, issues: Issues): void {
   if (value === undefined || typeof value === "function") return;
   issues.add(path, 'a function that returns { contentType: "application/json", body: { … } }', value);
-}
-
-/** Reads a page of a route or of the options. */
-export function parsePage(page: unknown, path: string, issues: Issues): Page | undefined {
-  if (page === undefined || typeof page === "function") return page as Page | undefined;
-  if (typeof page === "string" && page.trim() !== "") return page;
-  issues.add(path, "HTML, or a function that returns it", page);
-  return undefined;
 }
 
 const MAX_URL = 2048;

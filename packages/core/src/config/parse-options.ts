@@ -13,10 +13,11 @@ import type { RpcNode } from "../http/rpc-node.js";
 import { isHost, parseBaseUrl } from "../http/urls.js";
 import { type Issues, issuePath } from "../issues.js";
 import { type LedgerSettings, parseLedger } from "../ledger/parse-ledger.js";
-import type { Page, PaymentsOptions, PriceParser, StartTimer } from "../options.js";
+import type { PaymentsOptions, PriceParser, StartTimer } from "../options.js";
 import type { ExposureLimits } from "../price/dollars.js";
 import { parsePrice } from "../price/price.js";
 import type { ServiceInfo } from "../pricing/challenge.js";
+import { type LoadPaywall, type PaywallSettings, PLAIN_PAYWALL } from "../pricing/paywall.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
 import { RECEIPT_MS } from "../pricing/route-extensions.js";
 import { canonicalNetwork, expectedNetwork, isNetwork, networkByName, sameNetwork } from "../protocol/caip2.js";
@@ -28,8 +29,8 @@ import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { SharedLedger } from "../store/shared-ledger.js";
 import type { OpenTelemetryApi } from "../telemetry/open-telemetry.js";
-import { parsePage } from "./parse-bodies.js";
 import { describeWithoutSecrets, parseFacilitators, parseRpc } from "./parse-endpoints.js";
+import { parsePaywall } from "./parse-paywall.js";
 import { parseServiceInfo } from "./service-info.js";
 
 /** The checked options with all defaults. Plain data, except parts of the seller such as the store, logger and schemes. */
@@ -42,8 +43,10 @@ export interface Settings {
   readonly extensions: readonly Extension[];
   /** For routes without their own service info. */
   readonly service: ServiceInfo;
-  /** For routes without their own; `undefined`: the page of Farebox. */
-  readonly page: Page | undefined;
+  /** The page for browsers, for what routes do not set. */
+  readonly paywall: PaywallSettings;
+  /** Loads the page that can be paid in. `undefined`: the adapter has none. */
+  readonly loadPaywall: LoadPaywall | undefined;
   readonly relayExtensionResponses: boolean;
   /** For routes that do not say. */
   readonly keepPaymentHeader: boolean;
@@ -86,6 +89,8 @@ export interface BuiltIn {
   readonly extensions?: readonly Extension[];
   /** How many bytes of responses the adapter holds. Default: it holds none. */
   readonly heldBytes?: () => number;
+  /** Loads the page for browsers. Default: a page that says the price, and cannot be paid in. */
+  readonly loadPaywall?: LoadPaywall;
 }
 
 /** All keys. A mistyped key is also an error for callers without types. */
@@ -99,7 +104,7 @@ const KEYS = Object.keys({
   serviceName: true,
   tags: true,
   iconUrl: true,
-  page: true,
+  paywall: true,
   relayExtensionResponses: true,
   keepPaymentHeader: true,
   publicUrl: true,
@@ -180,7 +185,8 @@ export function parseOptions(given: PaymentsOptions, builtIn: BuiltIn, issues: I
     priceParsers: parsePriceParsers(options.priceParsers, issues),
     extensions: [...parseExtensions(options.extensions, issues), ...(builtIn.extensions ?? [])],
     service: parseServiceInfo(options, "options", issues),
-    page: parsePage(options.page, "options.page", issues),
+    paywall: parsePaywall(options.paywall, "options.paywall", PLAIN_PAYWALL, issues),
+    loadPaywall: builtIn.loadPaywall,
     relayExtensionResponses: parseFlag(options, "relayExtensionResponses", issues),
     keepPaymentHeader: parseFlag(options, "keepPaymentHeader", issues),
     payTo: parsePayTo(options.payTo, issues),

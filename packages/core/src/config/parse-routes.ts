@@ -17,6 +17,7 @@ import {
 } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
 import type { CompiledOption } from "../pricing/payment-option.js";
+import { PLAIN_PAYWALL } from "../pricing/paywall.js";
 import {
   CHARGE,
   type ChallengeSize,
@@ -44,7 +45,7 @@ import { parseServiceInfo } from "./service-info.js";
 
 /** The settings that routes depend on. */
 export type RouteSettings = AcceptsSettings &
-  Pick<Settings, "extensions" | "service" | "publicUrls" | "keepPaymentHeader" | "page" | "hooks">;
+  Pick<Settings, "extensions" | "service" | "publicUrls" | "keepPaymentHeader" | "paywall" | "hooks">;
 
 /** What compiling routes needs. */
 export interface RoutesDeps extends PricingDeps {
@@ -70,7 +71,8 @@ const KEYS = Object.keys({
   resource: true,
   unpaidBody: true,
   settlementFailedBody: true,
-  page: true,
+  unavailableBody: true,
+  paywall: true,
 } satisfies Record<keyof RouteConfig, true>);
 
 /** What is called by name has no page, and its clients read the challenge in the body. */
@@ -78,7 +80,8 @@ const HTTP_KEYS: readonly string[] = [
   "resource",
   "unpaidBody",
   "settlementFailedBody",
-  "page",
+  "unavailableBody",
+  "paywall",
 ] satisfies (keyof RouteConfig)[];
 const CALLED_KEYS = KEYS.filter((key) => !HTTP_KEYS.includes(key));
 
@@ -214,7 +217,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
       given["keepPaymentHeader"] === undefined
         ? settings.keepPaymentHeader
         : parseBoolean(given["keepPaymentHeader"], at("keepPaymentHeader"), issues),
-    bodies: parseBodies(given, path, as === undefined ? settings.page : undefined, issues),
+    bodies: parseBodies(given, path, as === undefined ? settings.paywall : PLAIN_PAYWALL, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });

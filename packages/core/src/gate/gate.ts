@@ -27,9 +27,8 @@ import {
 import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
-import type { ChallengeOccasion } from "../pricing/challenge.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
-import { wantsPage } from "../pricing/paywall.js";
+import { viewOf } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import {
   isForeignHost,
@@ -56,6 +55,7 @@ import type { Draining } from "./draining.js";
 import type { Exposure } from "./exposure.js";
 import type { InFlight } from "./in-flight.js";
 import type { OwnBodies } from "./own-bodies.js";
+import type { Pages } from "./pages.js";
 import {
   type MatchedRequest,
   type PaidRequest,
@@ -71,7 +71,6 @@ import {
   type AwaitedResponse,
   abandonedTooOften,
   challenge,
-  challengePage,
   denied,
   deniedReceipt,
   type GateResponse,
@@ -114,6 +113,7 @@ export interface GateDeps {
   readonly settler: Pick<Settler, "settle">;
   readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly bodies: OwnBodies;
+  readonly pages: Pages;
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly findings: Pick<Findings, "add">;
@@ -162,11 +162,23 @@ export class Gate {
     try {
       const matched = this.#match(route, request, locate);
       const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
-      if (!mustWait && !hasPayment(request)) return this.#challenge(matched);
-      return this.#enter(matched).catch((error) => this.#failed(error, route.key, request));
+      if (!mustWait && !hasPayment(request)) {
+        const asked = this.#challenge(matched);
+        const isUsual = route.bodies.unavailableBody === undefined;
+        return isUsual ? asked : this.#withOwnBody(Promise.resolve(asked), matched);
+      }
+      const entered = this.#enter(matched).catch((error) => this.#failed(error, route.key, request));
+      return route.bodies.unavailableBody === undefined ? entered : this.#withOwnBody(entered, matched);
     } catch (error) {
       return this.#failed(error, route.key, request);
     }
+  }
+
+  /** A 503 may have a body of the seller's. */
+  async #withOwnBody(deciding: Promise<Decision>, matched: MatchedRequest): Promise<Decision> {
+    const decision = await deciding;
+    if (decision.kind !== "respond") return decision;
+    return respond(await this.#deps.bodies.unavailable(matched, decision.response));
   }
 
   /** Asks a client to pay at one route, whatever its request carries. No hook is asked. It passes if there is nothing to pay. */
@@ -522,30 +534,21 @@ export class Gate {
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
     const occasion = toOccasion(matched, error);
-    const isPerson = wantsPage(request.accept, request.userAgent);
-    // A page of the seller's is made from the challenge.
-    const isUsualPage = isPerson && route.bodies.page === undefined;
-    const response = isUsualPage ? challengePage(route, occasion) : challenge(route, occasion, { status: 402 });
-    const ofPerson = isPerson ? occasion : undefined;
-    if (response instanceof Promise) {
-      return response
-        .then((awaited) => this.#challenged(matched, awaited, ofPerson))
-        .catch((error) => this.#failed(error, route.key, request));
-    }
-    return this.#challenged(matched, response, ofPerson);
+    const view = route.isHttp ? viewOf(request) : undefined;
+    const response =
+      view === undefined
+        ? challenge(route, occasion, { status: 402 })
+        : this.#deps.pages.show(view, { matched, occasion });
+    const finish = (made: GateResponse) => this.#challenged(matched, made, view !== undefined);
+    if (!(response instanceof Promise)) return finish(response);
+    return response.then(finish).catch((failure) => this.#failed(failure, route.key, request));
   }
 
-  /** @param ofPerson - Of a request that gets a page. */
-  #challenged(
-    matched: MatchedRequest,
-    response: GateResponse,
-    ofPerson: ChallengeOccasion | undefined,
-  ): Decision | Promise<Decision> {
+  #challenged(matched: MatchedRequest, response: GateResponse, isPage: boolean): Decision | Promise<Decision> {
     const { route } = matched;
     if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
-    const { page, unpaidBody } = route.bodies;
-    if (page === undefined && unpaidBody === undefined) return respond(response);
-    const own = this.#deps.bodies.unpaid(matched, response, ofPerson);
+    if (isPage || route.bodies.unpaidBody === undefined) return respond(response);
+    const own = this.#deps.bodies.unpaid(matched, response);
     return own instanceof Promise ? own.then(respond) : respond(own);
   }
 

@@ -1,5 +1,5 @@
 /**
- * The seller's own bodies: of the 402 for an unpaid request, of the 402 for a refused settlement, and of the page for browsers.
+ * The seller's own bodies: of the 402 for an unpaid request, of the 402 for a refused settlement, of 503s, and the page for browsers.
  *
  * Status and headers stay those of responses.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
  * returns something else or takes too long changes nothing: the client gets the usual response.
@@ -9,12 +9,11 @@
  */
 import { type SellersBody, writeBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
-import type { SettlementFailure, StartTimer } from "../options.js";
-import type { ChallengeOccasion } from "../pricing/challenge.js";
+import type { PaywallHtml, SettlementFailure, StartTimer, Unavailable } from "../options.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
 import { SellersRequest } from "../route/priced-request.js";
 import type { MatchedRequest, PaidRequest } from "./paid-request.js";
-import { type AwaitedResponse, challengePage, type GateResponse, withBody } from "./responses.js";
+import { type AwaitedResponse, type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */
 export interface OwnBodiesDeps {
@@ -23,7 +22,7 @@ export interface OwnBodiesDeps {
 }
 
 /** Which body is the seller's. */
-type What = "unpaidBody" | "settlementFailedBody" | "page";
+type What = "unpaidBody" | "settlementFailedBody" | "unavailableBody" | "paywall.html";
 
 /** A client waits for the seller's function no longer than this. */
 const BODY_MS = 5_000;
@@ -38,34 +37,39 @@ export class OwnBodies {
     this.#deps = deps;
   }
 
-  /**
-   * The 402 for a request without a payment, with the route's `page` or `unpaidBody`.
-   *
-   * @param asked - The usual response. For a route with a `page`, the one for programs: its body is the challenge.
-   * @param ofPerson - For a browser: to make the page of Farebox, if that of the seller fails.
-   */
-  unpaid(matched: MatchedRequest, asked: GateResponse, ofPerson: ChallengeOccasion | undefined): AwaitedResponse {
-    const { route, url } = matched;
-    const { page, unpaidBody } = route.bodies;
+  /** The 402 for a request of a program without a payment, with the route's `unpaidBody`. */
+  unpaid(matched: MatchedRequest, asked: GateResponse): AwaitedResponse {
+    const { route } = matched;
+    const { unpaidBody } = route.bodies;
+    if (unpaidBody === undefined || !isChallenge(asked)) return asked;
+    return this.#ask("unpaidBody", route.key, asked, async () =>
+      toResponse(asked, await unpaidBody(new SellersRequest(matched))),
+    );
+  }
+
+  /** The seller's page in place of the challenge; the page of Farebox, if the seller's fails. */
+  page(
+    matched: MatchedRequest,
+    asked: GateResponse,
+    html: PaywallHtml,
+    usual: () => Promise<GateResponse>,
+  ): AwaitedResponse {
     if (!isChallenge(asked)) return asked;
-    if (ofPerson === undefined) {
-      if (unpaidBody === undefined) return asked;
-      return this.#ask("unpaidBody", route.key, asked, async () =>
-        toResponse(asked, await unpaidBody(new SellersRequest(matched))),
-      );
-    }
-    if (page === undefined) return asked;
-    if (typeof page === "string") return withBody(asked, HTML, page);
-    return this.#ask(
-      "page",
-      route.key,
-      () => challengePage(route, ofPerson),
-      async () => {
-        const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
-        const html: unknown = await page({ challenge, request: new SellersRequest(matched), url });
-        if (typeof html !== "string") throw new TypeError("expected HTML");
-        return withBody(asked, HTML, html);
-      },
+    if (typeof html === "string") return withBody(asked, HTML, html);
+    return this.#ask("paywall.html", matched.route.key, usual, async () => {
+      const challenge = JSON.parse(String(asked.body)) as PaymentRequired;
+      const written: unknown = await html(challenge, new SellersRequest(matched));
+      if (typeof written !== "string") throw new TypeError("expected HTML");
+      return withBody(asked, HTML, written);
+    });
+  }
+
+  /** A 503 with the route's `unavailableBody`. Any other response stays. */
+  unavailable(matched: MatchedRequest, usual: GateResponse): AwaitedResponse {
+    const { unavailableBody } = matched.route.bodies;
+    if (unavailableBody === undefined || usual.status !== 503) return usual;
+    return this.#ask("unavailableBody", matched.route.key, usual, async () =>
+      toResponse(usual, await unavailableBody(new SellersRequest(matched), toUnavailable(usual))),
     );
   }
 
@@ -76,6 +80,7 @@ export class OwnBodies {
     response: AwaitedResponse,
   ): Promise<GateResponse> {
     const usual = await response;
+    if (usual.status === 503) return this.unavailable(matched, usual);
     const { settlementFailedBody } = route.bodies;
     if (settlementFailedBody === undefined || receipt === undefined || !isChallenge(usual)) return usual;
     const reason = receipt.errorReason ?? "unexpected_settle_error";
@@ -111,6 +116,12 @@ export class OwnBodies {
 /** Not a 503 of a route that nobody can pay for right now. */
 function isChallenge({ status }: GateResponse): boolean {
   return status === 402 || status === 412;
+}
+
+function toUnavailable({ headers, body }: GateResponse): Unavailable {
+  const { error } = JSON.parse(String(body)) as { readonly error: string };
+  const [, seconds] = headers.find(([name]) => name === "Retry-After") ?? [];
+  return { reason: error, retryAfterSeconds: Number(seconds) };
 }
 
 /** @throws if it is no body of a seller's, or JSON cannot express it */

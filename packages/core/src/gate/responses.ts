@@ -12,7 +12,7 @@ import type { InputProblem } from "../extension.js";
 import { NO_STORE, privateCacheControl } from "../http/cache-control.js";
 import type { AvailableRoute } from "../pricing/available-offers.js";
 import type { ChallengeOccasion, WrittenChallenge } from "../pricing/challenge.js";
-import { PAYWALL_POLICY, writePaywall } from "../pricing/paywall.js";
+import { PAGE_DATA, type PaywallDocument, writePlainPage } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import {
@@ -72,29 +72,71 @@ export function challenge(
   );
 }
 
-/** Asks a person with a browser to pay: 402 with the same header, and a page. */
-export function challengePage({ available }: Payable, occasion: ChallengeOccasion): AwaitedResponse {
+/** Where a page for browsers is written. */
+export type WritePage = (
+  route: AvailableRoute,
+  written: WrittenChallenge,
+) => PaywallDocument | Promise<PaywallDocument>;
+
+/** Asks a person with a browser to pay: 402 with the same header, and a page. Rejects only if the page cannot be written. */
+export async function challengePage(
+  { available }: Payable,
+  occasion: ChallengeOccasion,
+  write: WritePage = (route, written) => writePlainPage(route, occasion.url, written),
+): Promise<GateResponse> {
   const route = available();
   if (route === undefined) return unavailable();
-  return withChallenge(route, occasion, (written) => ({
+  const written = await withChallenge(route, occasion, (made) => made);
+  const { html, policy } = await write(route, written);
+  return pageResponse(HTML, html, [
+    ["Content-Security-Policy", policy],
+    ["Referrer-Policy", "same-origin"],
+    [PAYMENT_REQUIRED, written.header],
+  ]);
+}
+
+/** What a page asks for to be up to date. */
+export async function challengeData(
+  { available }: Payable,
+  occasion: ChallengeOccasion,
+  write: (route: AvailableRoute, written: WrittenChallenge) => Promise<string>,
+): Promise<GateResponse> {
+  const route = available();
+  if (route === undefined) return unavailable();
+  const written = await withChallenge(route, occasion, (made) => made);
+  return pageResponse(PAGE_DATA, await write(route, written), [[PAYMENT_REQUIRED, written.header]]);
+}
+
+/** The document in which a page shows HTML that was paid for. It sells nothing, and contains nothing. */
+export function viewer({ html, policy }: PaywallDocument): GateResponse {
+  return pageResponse(HTML, html, [["Content-Security-Policy", policy]]);
+}
+
+const HTML = "text/html; charset=utf-8";
+
+/** Which request headers decide what a browser gets. */
+const VARY = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, User-Agent";
+
+function pageResponse(contentType: string, body: string, headers: Headers): GateResponse {
+  return {
     status: 402,
     headers: [
-      ["Content-Type", "text/html; charset=utf-8"],
+      ["Content-Type", contentType],
       ["Cache-Control", NO_STORE],
-      ["Content-Security-Policy", PAYWALL_POLICY],
+      ["Vary", VARY],
       ["X-Content-Type-Options", "nosniff"],
-      [PAYMENT_REQUIRED, written.header],
+      ...headers,
     ],
-    body: writePaywall(route, occasion.url, written),
-  }));
+    body,
+  };
 }
 
 /** Writes a challenge. It waits only for extensions that have a say in it. */
-function withChallenge(
+function withChallenge<T>(
   { challenge, askingChallenge }: AvailableRoute,
   occasion: ChallengeOccasion,
-  respond: (written: WrittenChallenge) => GateResponse,
-): AwaitedResponse {
+  respond: (written: WrittenChallenge) => T,
+): T | Promise<T> {
   const { request } = occasion;
   if (askingChallenge === undefined || request === undefined) return respond(challenge(occasion));
   return askingChallenge(occasion, request).then(respond);

@@ -12,9 +12,9 @@ import type {
   Chargeable,
   IdentifierMode,
   InputValidator,
-  Page,
   SettlementFailedBody,
   StartTimer,
+  UnavailableBody,
   Unmetered,
   UnpaidBody,
 } from "../options.js";
@@ -25,6 +25,7 @@ import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./chall
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import { type NameSale, type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
 import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
+import type { PaywallSettings } from "./paywall.js";
 import { createRouteExtensions } from "./route-extensions.js";
 
 /** The key of a route that the framework matches by itself. */
@@ -86,7 +87,8 @@ export interface PaymentHeaderPolicy {
 export interface RouteBodies {
   readonly unpaidBody?: UnpaidBody;
   readonly settlementFailedBody?: SettlementFailedBody;
-  readonly page?: Page;
+  readonly unavailableBody?: UnavailableBody;
+  readonly paywall: PaywallSettings;
 }
 
 /** What was found out about a route at start-up. */

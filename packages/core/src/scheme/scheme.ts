@@ -4,10 +4,12 @@
  *
  * @module
  */
+
 import type { RpcNode } from "../http/rpc-node.js";
 import type { AssetPrice } from "../price/price.js";
 import type { Network, NetworkPattern } from "../protocol/caip2.js";
 import type { Extensions, PaymentRequirements } from "../protocol/documents.js";
+import type { JsonObject } from "../protocol/json.js";
 import type { Reason } from "../protocol/reasons.js";
 
 /** The seller's side of a scheme, for all networks of a pattern. */
@@ -78,6 +80,11 @@ export interface Scheme {
    */
   readBalance?(query: PaymentQuery): Promise<BalanceReading>;
   /**
+   * Asks the chain what a payer has to know, and a wallet in a browser does not tell: a recent blockhash, for example. The page for browsers
+   * gets it. Default: nothing. Must not throw or reject; `undefined`: the node did not say.
+   */
+  readPayerFacts?(query: FactsQuery): Promise<JsonObject | undefined>;
+  /**
    * Asks the chain how much of the asset the payer has allowed to be moved, where a payment needs such an allowance. Asked before a metered
    * response streams. Default: none is needed. Must not throw or reject: an uncertain result is `unclear`.
    */
@@ -132,6 +139,12 @@ export interface OfferAsset {
   readonly extra: Readonly<Record<string, unknown>>;
   /** What else the seller's price has in its `extra`. Added to the offer, too; the fields above win. Default: nothing. */
   readonly priceExtra?: Readonly<Record<string, unknown>>;
+}
+
+/** A question about what payers of an offer have to know. */
+export interface FactsQuery {
+  readonly requirements: PaymentRequirements;
+  readonly rpc: RpcNode;
 }
 
 /** A client's payment as a scheme reads it, without any request. */

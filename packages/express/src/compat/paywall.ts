@@ -1,13 +1,12 @@
 /**
- * The builder of `@x402/paywall`. The handlers here stand for Farebox's own page, which has no script and needs no settings; a handler of
- * the seller's writes its own.
+ * The builder of `@x402/paywall`. The handlers here stand for Farebox's own page; a handler of the seller's writes its own.
  *
  * @see `docs/reference/compat.md`
  * @module
  */
 import { escapeHtml } from "@farebox/core/adapter";
 
-/** Settings of a page. Farebox's own page shows `appName`. */
+/** Settings of a page. Farebox's own page has `appName`, `testnet`, and an `appLogo` of this server or in a `data:` URL. */
 export interface PaywallConfig {
   appName?: string | undefined;
   appLogo?: string | undefined;
@@ -61,7 +60,7 @@ export const svmPaywall: PaywallNetworkHandler = createHandler("solana:");
 export const avmPaywall: PaywallNetworkHandler = createHandler("algorand:");
 
 const OURS: ReadonlySet<PaywallNetworkHandler> = new Set([evmPaywall, svmPaywall, avmPaywall]);
-const OWN_PAGES = new WeakSet<PaywallProvider>();
+const OWN_PAGES = new WeakMap<PaywallProvider, PaywallConfig>();
 
 /** Starts a builder: `createPaywall().withNetwork(evmPaywall).withConfig({ appName: "Weather" }).build()`. */
 export function createPaywall(): PaywallBuilder {
@@ -88,7 +87,7 @@ export function createPaywall(): PaywallBuilder {
           return writePage(challenge, merged);
         },
       };
-      if (chosen.every((handler) => OURS.has(handler))) OWN_PAGES.add(provider);
+      if (chosen.every((handler) => OURS.has(handler))) OWN_PAGES.set(provider, { ...settings });
       return provider;
     },
   };
@@ -98,6 +97,11 @@ export function createPaywall(): PaywallBuilder {
 /** Whether a provider only stands for Farebox's own page, which the engine writes better: it knows the decimals of a token. */
 export function isOwnPaywall(provider: PaywallProvider): boolean {
   return OWN_PAGES.has(provider);
+}
+
+/** The settings of a builder whose provider stands for Farebox's own page. */
+export function settingsOfPaywall(provider: PaywallProvider | undefined): PaywallConfig {
+  return (provider && OWN_PAGES.get(provider)) ?? {};
 }
 
 function createHandler(namespace: string): PaywallNetworkHandler {

@@ -59,6 +59,32 @@ export async function readDepth(node: RpcNode, signature: string): Promise<Confi
   return isCount ? { kind: "confirmed", confirmations: confirmations + 1 } : unreadable(method);
 }
 
+/** The blockhash of a recent block, on which a new transaction can build. */
+export async function readBlockhash(node: RpcNode): Promise<string> {
+  const method = "getLatestBlockhash";
+  const { value } = readContextual(method, await node.call(method, [{ commitment: "confirmed" }]));
+  const { blockhash } = fieldsOf(value);
+  return typeof blockhash === "string" && decodeBase58(blockhash, HASH_BYTES) !== undefined
+    ? blockhash
+    : unreadable(method);
+}
+
+/** The decimals of a token are at this place in the account of its mint. */
+const DECIMALS_AT = 44;
+
+/** Which program a token has, and its decimals; `undefined` if the account is no mint. */
+export async function readMintFacts(
+  node: RpcNode,
+  mint: string,
+): Promise<{ readonly program: string; readonly decimals: number } | undefined> {
+  const method = "getAccountInfo";
+  const { value } = readContextual(method, await node.call(method, [mint, { encoding: "base64" }]));
+  const { owner, data } = fieldsOf(value);
+  if (typeof owner !== "string" || !Array.isArray(data) || typeof data[0] !== "string") return undefined;
+  const decimals = Buffer.from(data[0], "base64")[DECIMALS_AT];
+  return decimals === undefined ? undefined : { program: owner, decimals };
+}
+
 /** The blockhashes that a bank accepts, and the time of that bank. */
 export interface RecentBlockhashes {
   /** The newest first. */

@@ -8,6 +8,7 @@
 import type {
   BalanceReading,
   ConfirmationReading,
+  FactsQuery,
   OfferTerms,
   PayeeCheck,
   PayeeQuery,
@@ -16,6 +17,7 @@ import type {
   TermsIssue,
   TransactionQuery,
 } from "@farebox/core";
+import type { JsonObject } from "@farebox/core/protocol";
 import { askAtMost, compileTerms, orUnclear, pricingById, SIGNATURE_BYTES, unclear } from "@farebox/core/scheme";
 import {
   associatedTokenAccount,
@@ -32,7 +34,7 @@ import {
 import { assetsOn } from "../assets.js";
 import { DEVNET, isSvmNetwork, MAINNET, TESTNET } from "../networks.js";
 import { findTransferPayment } from "./find-payment.js";
-import { readDepth, readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
+import { readBlockhash, readDepth, readMintFacts, readNetwork, readOwners, readTokenAmount } from "./node-questions.js";
 import { readSvmPayment, readTransferPayment } from "./payment.js";
 import { createDeadlineReader } from "./read-deadline.js";
 import { MEMO_EXPECTED, readMemo, readTerms } from "./terms.js";
@@ -51,6 +53,7 @@ export function exactSvm(): Scheme {
     readDeadline: createDeadlineReader(),
     readBalance: (query: PaymentQuery) => orUnclear(() => readSource(query)),
     checkPayee: (query: PayeeQuery) => orUnclear(() => checkTokenAccount(query)),
+    readPayerFacts: (query: FactsQuery) => readPayerFacts(query).catch(() => undefined),
   } as const);
 }
 
@@ -113,6 +116,15 @@ async function readSource(query: PaymentQuery): Promise<BalanceReading> {
   const node = askAtMost(2, query);
   if ((await readNetwork(node)) !== network) return unclear(`the node is not of ${network}`);
   return { kind: "known", amount: await readTokenAmount(node, encodeBase58(payment.value.transfer.source)) };
+}
+
+/** A wallet in a browser signs a transaction, and does not say on which block it can build, or which program a token has. */
+async function readPayerFacts({ requirements, rpc }: FactsQuery): Promise<JsonObject | undefined> {
+  const { network, asset } = requirements;
+  const node = askAtMost(3, { rpc });
+  if ((await readNetwork(node)) !== network) return undefined;
+  const [blockhash, mint] = await Promise.all([readBlockhash(node), readMintFacts(node, asset)]);
+  return mint === undefined ? undefined : { blockhash, ...mint };
 }
 
 function asTokenProgram(address: string | undefined): Program | undefined {

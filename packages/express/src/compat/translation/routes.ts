@@ -16,7 +16,7 @@ import { type Issues, issuePath } from "@farebox/core/issues";
 import { encodePaymentResponseHeader } from "../classes/codecs.js";
 import { type ParsedMoney, parseMoney, toNativePrice } from "../classes/money.js";
 import { flowOf, isStock } from "../classes/schemes.js";
-import { isOwnPaywall } from "../paywall.js";
+import { isOwnPaywall, settingsOfPaywall } from "../paywall.js";
 import type {
   Money,
   Network,
@@ -167,10 +167,10 @@ function translateBodies(
   const write =
     paywall !== undefined &&
     !isOwnPaywall(paywall) &&
-    (({ challenge, url }: { readonly challenge: unknown; readonly url: string }) =>
+    ((challenge: unknown, { url }: { readonly url: string }) =>
       paywall.generateHtml(structuredClone(challenge) as PaymentRequired, { currentUrl: url, ...paywallConfig }));
   return {
-    page: customPaywallHtml || write || undefined,
+    paywall: { html: customPaywallHtml || write || undefined, ...ownPageSettings(paywall, paywallConfig) },
     unpaidBody: unpaidResponseBody && ((request: PriceRequest) => unpaidResponseBody(toRequestContext(request))),
     settlementFailedBody:
       settlementFailedResponseBody &&
@@ -178,6 +178,23 @@ function translateBodies(
         settlementFailedResponseBody(toRequestContext(request), toFailure(receipt))),
   };
 }
+
+/** The settings of Farebox's own page: of the builder, and of the middleware. A logo of another origin is left out. */
+function ownPageSettings(
+  paywall: PaywallProvider | undefined,
+  config: PaywallConfig | undefined,
+): Readonly<Record<string, unknown>> {
+  const { appName, appLogo, testnet } = { ...settingsOfPaywall(paywall), ...config };
+  return {
+    ...(typeof appName === "string" && appName.trim() !== "" ? { title: appName.slice(0, 100) } : {}),
+    ...(typeof appLogo === "string" && OWN_LOGO.test(appLogo) ? { logo: appLogo } : {}),
+    ...(typeof testnet === "boolean" ? { testnet } : {}),
+  };
+}
+
+/** The page loads nothing from other origins. */
+const OWN_LOGO =
+  /^(?:data:image\/(?:png|jpeg|gif|webp|avif|svg\+xml)[;,].{0,49000}|\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2000})$/s;
 
 /** A settlement that was refused, for `settlementFailedResponseBody`. */
 export function toFailure(receipt: SettlementResponse): Parameters<SettlementFailedResponseBody>[1] {
