@@ -55,7 +55,19 @@ const CORE = {
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
   telemetry: ["errors", "protocol", "events", "facilitator"],
-  options: ["protocol", "paywall-texts", "extension", "http", "events", "price", "facilitator", "scheme", "store", "route", "telemetry"],
+  options: [
+    "protocol",
+    "paywall-texts",
+    "extension",
+    "http",
+    "events",
+    "price",
+    "facilitator",
+    "scheme",
+    "store",
+    "route",
+    "telemetry",
+  ],
 };
 CORE.pricing = [
   "errors",

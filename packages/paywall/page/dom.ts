@@ -30,7 +30,7 @@ export function disk(name: string): SVGSVGElement {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 28 28");
   svg.setAttribute("aria-hidden", "true");
-  const hue = [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 360, 7);
+  const hue = [...name].reduce((sum, letter) => (sum * 7 + 53 * (letter.codePointAt(0) ?? 0)) % 360, 7);
   const circle = document.createElementNS(SVG, "circle");
   const text = document.createElementNS(SVG, "text");
   for (const [key, value] of Object.entries({ cx: "14", cy: "14", r: "14", fill: `hsl(${hue} 55% 36%)` })) {

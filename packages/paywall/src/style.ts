@@ -15,13 +15,14 @@ header img { width: 40px; height: 40px; object-fit: contain; border-radius: 10px
 main { display: grid; gap: 1rem; align-items: start; }
 .card { background: var(--surface); border: 1px solid var(--line); border-radius: 14px; box-shadow: var(--shadow); padding: 1.25rem; min-width: 0; }
 .card > * + * { margin-block-start: 1rem; }
+.card > :empty { margin: 0; }
 h1 { font-size: 1.25rem; line-height: 1.3; overflow-wrap: anywhere; }
 h2, legend { font-size: 1rem; font-weight: 600; padding: 0; }
 .price { font-size: 2.75rem; line-height: 1.1; font-weight: 700; letter-spacing: -.02em; overflow-wrap: anywhere; }
 .price small { display: block; margin-block-start: .35rem; font-size: 1rem; font-weight: 400; letter-spacing: 0; color: var(--muted); }
 .quiet { color: var(--muted); font-size: .9rem; overflow-wrap: anywhere; }
 dl { display: grid; gap: .5rem; border-block-start: 1px solid var(--line); padding-block-start: 1rem; }
-dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1rem; }
+dl > div { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .25rem 1rem; }
 dt { color: var(--muted); }
 dd { overflow-wrap: anywhere; min-width: 0; text-align: end; }
 code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
@@ -34,7 +35,7 @@ fieldset { border: 0; margin: 0; padding: 0; min-width: 0; }
 .choice input { accent-color: var(--accent); width: 18px; height: 18px; margin: 0; flex: none; outline: none; }
 .choice img, .choice svg { width: 28px; height: 28px; flex: none; border-radius: 8px; }
 .choice span { min-width: 0; }
-.choice .end { margin-inline-start: auto; color: var(--muted); text-align: end; }
+.choice .end { flex: none; max-width: 45%; margin-inline-start: auto; color: var(--muted); text-align: end; }
 button, .button { display: inline-flex; align-items: center; justify-content: center; min-height: 48px; padding: .5rem 1.25rem; border: 1px solid var(--edge); border-radius: 10px; background: var(--surface); color: var(--text); font: inherit; font-weight: 600; cursor: pointer; text-decoration: none; max-width: 100%; overflow-wrap: anywhere; text-align: center; }
 button.main, .button.main { width: 100%; border-color: transparent; background: var(--accent); color: var(--on-accent); font-size: 1.1rem; min-height: 54px; }
 button.small { min-height: 44px; padding: .25rem .75rem; font-weight: 500; }

@@ -15,7 +15,15 @@ import {
   VersionedTransaction,
 } from "@solana/web3.js";
 
-export { AddressLookupTableAccount, ComputeBudgetProgram, Keypair, PublicKey, SystemProgram, TransactionInstruction };
+export {
+  AddressLookupTableAccount,
+  ComputeBudgetProgram,
+  Keypair,
+  PublicKey,
+  SystemProgram,
+  TransactionInstruction,
+  VersionedTransaction,
+};
 
 export const NETWORK = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
 

@@ -1,0 +1,191 @@
+/**
+ * Wallets in a real browser: one that announces itself by EIP-6963 and signs for a local chain, and one of the Wallet Standard. They are
+ * injected as extensions do it, into every page, and sign in this process.
+ *
+ * @module
+ */
+import type { BrowserContext } from "playwright-core";
+import { createWalletClient, type Hex, http, type TypedDataDefinition } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { baseSepolia } from "viem/chains";
+import { type Keypair, VersionedTransaction } from "../../packages/svm/src/payments.fixture.js";
+
+/** What a wallet was asked, and how a test makes it misbehave. */
+export class WalletControl {
+  readonly calls: { readonly method: string; readonly params: unknown }[] = [];
+  /** Methods that the person declines. */
+  readonly declines = new Set<string>();
+  /** Methods that fail with this error. */
+  readonly fails = new Map<string, { readonly code: number; readonly message: string }>();
+  /** What methods wait for. */
+  readonly waits = new Map<string, Promise<unknown>>();
+
+  count(method: string): number {
+    return this.calls.filter((call) => call.method === method).length;
+  }
+
+  /** Notes a call, and says how it has to fail. */
+  async ask(method: string, params: unknown): Promise<{ readonly code: number; readonly message: string } | undefined> {
+    this.calls.push({ method, params });
+    await this.waits.get(method);
+    if (this.declines.has(method)) return { code: 4001, message: "User rejected the request." };
+    return this.fails.get(method);
+  }
+}
+
+interface EvmWalletOptions {
+  readonly name?: string;
+  readonly privateKey: Hex;
+  readonly rpcUrl: string;
+  /** Where it is at the start. Default 84532. */
+  readonly chainId?: number;
+  /** The chains that it knows. Default: 1 and 84532. */
+  readonly knows?: readonly number[];
+}
+
+const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 10 10'><rect width='10' height='10' rx='2' fill='%23f6851b'/></svg>";
+
+type Reply = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
+
+/** Injects an EVM wallet into every page. */
+export async function injectEvmWallet(context: BrowserContext, options: EvmWalletOptions): Promise<WalletControl> {
+  const { name = "Test Fox", privateKey, rpcUrl, knows = [1, 84532] } = options;
+  const control = new WalletControl();
+  const account = privateKeyToAccount(privateKey);
+  const client = createWalletClient({ account, chain: baseSepolia, transport: http(rpcUrl) });
+  const known = new Set(knows);
+  let chainId = options.chainId ?? 84532;
+
+  const forward = async (method: string, params: unknown): Promise<unknown> => {
+    const call = { jsonrpc: "2.0", id: 1, method, params };
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(rpcUrl, { method: "POST", headers, body: JSON.stringify(call) });
+    return ((await response.json()) as { readonly result: unknown }).result;
+  };
+  const act = async (method: string, params: readonly unknown[]): Promise<Reply> => {
+    switch (method) {
+      case "eth_requestAccounts":
+      case "eth_accounts":
+        return { result: [account.address] };
+      case "eth_chainId":
+        return { result: `0x${chainId.toString(16)}` };
+      case "wallet_switchEthereumChain": {
+        const asked = Number((params[0] as { readonly chainId: string }).chainId);
+        if (!known.has(asked)) return { error: { code: 4902, message: "Unrecognized chain ID" } };
+        chainId = asked;
+        return { result: null };
+      }
+      case "wallet_addEthereumChain":
+        known.add(Number((params[0] as { readonly chainId: string }).chainId));
+        return { result: null };
+      case "eth_signTypedData_v4": {
+        const typed = JSON.parse(String(params[1])) as TypedDataDefinition;
+        // As MetaMask does.
+        if (Number(typed.domain?.chainId) !== chainId) return { error: { code: -32603, message: "wrong chain" } };
+        const { EIP712Domain: _, ...types } = typed.types as Record<string, never>;
+        return { result: await account.signTypedData({ ...typed, types } as TypedDataDefinition) };
+      }
+      case "eth_sendTransaction": {
+        const { to, data } = params[0] as { readonly to: Hex; readonly data: Hex };
+        return { result: await client.sendTransaction({ to, data }) };
+      }
+      default:
+        return { result: await forward(method, params) };
+    }
+  };
+
+  const hook = `__evm_${name.replace(/\W/g, "_")}`;
+  await context.exposeFunction(hook, async (method: string, params: readonly unknown[]) => {
+    const error = await control.ask(method, params);
+    return error === undefined ? act(method, params) : { error };
+  });
+  await context.addInitScript(
+    ({ hook, name, icon }) => {
+      const provider = {
+        async request({ method, params }: { method: string; params?: unknown }) {
+          const reply = await Reflect.get(globalThis, hook)(method, params ?? []);
+          if (reply.error) throw Object.assign(new Error(reply.error.message), { code: reply.error.code });
+          return reply.result;
+        },
+        on() {},
+        removeListener() {},
+      };
+      const info = Object.freeze({ uuid: `uuid ${name}`, name, icon, rdns: "test.wallet" });
+      const announce = () => {
+        const detail = Object.freeze({ info, provider });
+        globalThis.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+      };
+      globalThis.addEventListener("eip6963:requestProvider", announce);
+      announce();
+    },
+    { hook, name, icon: ICON },
+  );
+  return control;
+}
+
+interface SolanaWalletOptions {
+  readonly name?: string;
+  readonly keypair: Keypair;
+  /** Default: devnet. */
+  readonly chains?: readonly string[];
+}
+
+/** Injects a Solana wallet into every page. */
+export async function injectSolanaWallet(
+  context: BrowserContext,
+  { name = "Test Sun", keypair, chains = ["solana:devnet"] }: SolanaWalletOptions,
+): Promise<WalletControl> {
+  const control = new WalletControl();
+  const hook = `__svm_${name.replace(/\W/g, "_")}`;
+  await context.exposeFunction(hook, async (method: string, bytes: readonly number[]) => {
+    const error = await control.ask(method, bytes);
+    if (error !== undefined) return { error };
+    if (method === "connect") return { result: [] };
+    const transaction = VersionedTransaction.deserialize(Uint8Array.from(bytes));
+    transaction.sign([keypair]);
+    return { result: [...transaction.serialize()] };
+  });
+  const address = keypair.publicKey.toBase58();
+  await context.addInitScript(
+    ({ hook, name, icon, address, publicKey, chains }) => {
+      const ask = async (method: string, bytes: readonly number[]) => {
+        const reply = await Reflect.get(globalThis, hook)(method, bytes);
+        if (reply.error) throw Object.assign(new Error(reply.error.message), { code: reply.error.code });
+        return reply.result;
+      };
+      const account = { address, publicKey: Uint8Array.from(publicKey), chains, features: ["solana:signTransaction"] };
+      const wallet = {
+        version: "1.0.0",
+        name,
+        icon,
+        chains,
+        accounts: [] as unknown[],
+        features: {
+          "standard:connect": {
+            version: "1.0.0",
+            async connect() {
+              await ask("connect", []);
+              wallet.accounts = [account];
+              return { accounts: [account] };
+            },
+          },
+          "standard:events": { version: "1.0.0", on: () => () => {} },
+          "solana:signTransaction": {
+            version: "1.0.0",
+            supportedTransactionVersions: ["legacy", 0],
+            async signTransaction(input: { transaction: Uint8Array }) {
+              const signed = await ask("signTransaction", [...input.transaction]);
+              return [{ signedTransaction: Uint8Array.from(signed) }];
+            },
+          },
+        },
+      };
+      const callback = ({ register }: { register(...wallets: unknown[]): void }) => register(wallet);
+      globalThis.addEventListener("wallet-standard:app-ready", (event) => callback((event as CustomEvent).detail));
+      globalThis.dispatchEvent(new CustomEvent("wallet-standard:register-wallet", { detail: callback }));
+    },
+    { hook, name, icon: ICON, address, publicKey: [...keypair.publicKey.toBytes()], chains },
+  );
+  return control;
+}
