@@ -50,7 +50,7 @@ export class Stage {
   readonly browser: Browser;
   readonly #servers: Server[] = [];
   readonly #payments: Payments[] = [];
-  readonly #facilitator;
+  readonly facilitator;
 
   private constructor(chain: LocalChain, svm: LocalSvm, browser: Browser) {
     this.chain = chain;
@@ -68,7 +68,7 @@ export class Stage {
       privateKey: FEE_PAYER.secretKey,
       pollingIntervalMs: 10,
     });
-    this.#facilitator = createFacilitator({
+    this.facilitator = createFacilitator({
       schemes: [
         createExactEvmScheme({ chain: evm }),
         createUptoEvmScheme({ chain: evm }),
@@ -105,11 +105,11 @@ export class Stage {
     const { address: payee } = privateKeyToAccount(generatePrivateKey());
     const { chain, svm } = this;
     const payments = createPayments({
-      facilitator: this.#facilitator,
+      facilitator: this.facilitator,
       payTo: { "eip155:*": payee, "solana:*": SOLANA_PAYEE },
       networks: [chain.network],
       rpc: { [chain.network]: chain.rpcUrl, [svm.network]: svm.rpcUrl },
-      logger: { info() {}, warn() {}, error: (...line) => console.error(...line) },
+      logger: { info() {}, warn() {}, error: (event, fields) => console.error(event, fields) },
       ...options,
     });
     this.#payments.push(payments);

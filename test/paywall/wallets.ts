@@ -46,6 +46,12 @@ interface EvmWalletOptions {
 const ICON =
   "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 10 10'><rect width='10' height='10' rx='2' fill='%23f6851b'/></svg>";
 
+/** The window of the page, in scripts that run there. */
+interface PageWindow {
+  addEventListener(name: string, listener: (event: { readonly detail: never }) => void): void;
+  dispatchEvent(event: unknown): void;
+}
+
 type Reply = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
 
 /** Injects an EVM wallet into every page. */
@@ -102,6 +108,7 @@ export async function injectEvmWallet(context: BrowserContext, options: EvmWalle
   });
   await context.addInitScript(
     ({ hook, name, icon }) => {
+      const page = globalThis as unknown as PageWindow;
       const provider = {
         async request({ method, params }: { method: string; params?: unknown }) {
           const reply = await Reflect.get(globalThis, hook)(method, params ?? []);
@@ -114,9 +121,9 @@ export async function injectEvmWallet(context: BrowserContext, options: EvmWalle
       const info = Object.freeze({ uuid: `uuid ${name}`, name, icon, rdns: "test.wallet" });
       const announce = () => {
         const detail = Object.freeze({ info, provider });
-        globalThis.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+        page.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
       };
-      globalThis.addEventListener("eip6963:requestProvider", announce);
+      page.addEventListener("eip6963:requestProvider", announce);
       announce();
     },
     { hook, name, icon: ICON },
@@ -149,6 +156,7 @@ export async function injectSolanaWallet(
   const address = keypair.publicKey.toBase58();
   await context.addInitScript(
     ({ hook, name, icon, address, publicKey, chains }) => {
+      const page = globalThis as unknown as PageWindow;
       const ask = async (method: string, bytes: readonly number[]) => {
         const reply = await Reflect.get(globalThis, hook)(method, bytes);
         if (reply.error) throw Object.assign(new Error(reply.error.message), { code: reply.error.code });
@@ -182,8 +190,8 @@ export async function injectSolanaWallet(
         },
       };
       const callback = ({ register }: { register(...wallets: unknown[]): void }) => register(wallet);
-      globalThis.addEventListener("wallet-standard:app-ready", (event) => callback((event as CustomEvent).detail));
-      globalThis.dispatchEvent(new CustomEvent("wallet-standard:register-wallet", { detail: callback }));
+      page.addEventListener("wallet-standard:app-ready", ({ detail }) => callback(detail));
+      page.dispatchEvent(new CustomEvent("wallet-standard:register-wallet", { detail: callback }));
     },
     { hook, name, icon: ICON, address, publicKey: [...keypair.publicKey.toBytes()], chains },
   );

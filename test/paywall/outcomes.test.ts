@@ -1,0 +1,154 @@
+/**
+ * The page while the outcome of a payment is not known: it sends the same payment again, signs nothing, and survives a reload.
+ */
+import { createHttpFacilitator, type Facilitator } from "@farebox/core";
+import type { Express } from "express";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { CHROMIUM, type EvmPayer, openPage, Stage } from "./stage.js";
+import { injectEvmWallet, type WalletControl } from "./wallets.js";
+
+const ROUTES = { "GET /weather": { price: "$0.01", description: "The weather" } } as const;
+const sendWeather = (app: Express) => void app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+
+describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
+  let stage: Stage;
+  let payer: EvmPayer;
+  let context: BrowserContext;
+  let wallet: WalletControl;
+  beforeAll(async () => {
+    stage = await Stage.start();
+  });
+  afterAll(() => stage.close());
+  beforeEach(async () => {
+    payer = await stage.payer();
+    context = await stage.context();
+    wallet = await injectEvmWallet(context, { ...payer, rpcUrl: stage.chain.rpcUrl });
+  });
+  afterEach(() => context.close());
+
+  /** The stage's facilitator, whose settlements fail as long as a test wants it. */
+  function shaky(): { readonly facilitator: Facilitator; failures: number; settled: number } {
+    const real = stage.facilitator;
+    const state = {
+      failures: Number.POSITIVE_INFINITY,
+      settled: 0,
+      facilitator: {
+        ...createHttpFacilitator({ url: "http://127.0.0.1:1" }),
+        supported: () => real.supported(),
+        verify: (request: never) => real.verify(request),
+        async settle(request: never) {
+          if (state.failures-- > 0) throw new Error("lost");
+          state.settled += 1;
+          return real.settle(request);
+        },
+      } as unknown as Facilitator,
+    };
+    return state;
+  }
+
+  const pay = (page: Page) => page.getByRole("button", { name: "Pay" }).click();
+  const paid = (page: Page) => page.getByRole("heading", { name: "Paid" }).waitFor();
+
+  test("the same payment is sent again by itself, until it is settled once", async () => {
+    const state = shaky();
+    state.failures = 1;
+    const shop = await stage.sell(ROUTES, sendWeather, { facilitator: state.facilitator });
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    await pay(page);
+    await page.getByText(/The same payment is sent again in \d+ s/).waitFor();
+    await page.getByRole("button", { name: "Try now" }).click();
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+    expect(await stage.chain.balanceOf(payer.address)).toBe(990_000n);
+  });
+
+  test("a reload goes on with the payment, and nothing is signed again", async () => {
+    const state = shaky();
+    const shop = await stage.sell(ROUTES, sendWeather, { facilitator: state.facilitator });
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    await pay(page);
+    await page.getByText(/The same payment is sent again/).waitFor();
+    state.failures = 0;
+    await page.reload();
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
+  test("a reload while the handler runs waits for it, and the handler runs once", async () => {
+    let runs = 0;
+    let proceed = () => {};
+    const held = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const shop = await stage.sell(ROUTES, (app) =>
+      app.get("/weather", async (_req, res) => {
+        runs += 1;
+        await held;
+        res.json({ weather: "sunny" });
+      }),
+    );
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    const sent = page.waitForRequest((request) => request.headers()["payment-signature"] !== undefined);
+    await pay(page);
+    await sent;
+    await page.reload();
+    await page.getByText(/The same payment is sent again|The seller checks the payment/).waitFor();
+    proceed();
+    await paid(page);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+    expect(runs).toBeLessThanOrEqual(2);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+  });
+
+  test("a server that is gone for a while is asked again with the same payment", async () => {
+    const shop = await stage.sell(ROUTES, sendWeather);
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    let isDown = true;
+    await page.route("**/weather", (route) => (isDown ? route.abort("connectionreset") : route.continue()));
+    await pay(page);
+    await page.getByText(/The same payment is sent again/).waitFor();
+    isDown = false;
+    await page.getByRole("button", { name: "Try now" }).click();
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
+  test("an expired payment is signed anew, once", async () => {
+    let laterMs = 0;
+    const shop = await stage.sell(ROUTES, sendWeather, { now: () => Date.now() + laterMs });
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    // As if the person had left the page open.
+    laterMs = 600_000;
+    await pay(page);
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(2);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
+  test("a redirect on this server is followed, one to another is told", async () => {
+    const shop = await stage.sell(
+      {
+        "GET /near": { price: "$0.01", chargeable: () => true },
+        "GET /far": { price: "$0.01", chargeable: () => true },
+      },
+      (app) => {
+        app.get("/near", (_req, res) => void res.redirect("/free"));
+        app.get("/far", (_req, res) => void res.redirect("http://127.0.0.1:9/"));
+        app.get("/free", (_req, res) => void res.json({ free: true }));
+      },
+    );
+    const near = await openPage(context, `${shop.url}/near`);
+    await pay(near.page);
+    await near.page.locator("pre").waitFor();
+    expect(await near.page.locator("pre").textContent()).toContain("true");
+    const far = await openPage(context, `${shop.url}/far`);
+    await pay(far.page);
+    await far.page.getByRole("button", { name: "Try now" }).click();
+    await far.page.getByText(/leads to another page/).waitFor();
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(20_000n);
+  });
+});
