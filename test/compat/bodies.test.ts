@@ -18,10 +18,9 @@ import {
 import { createPayer, pay } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
-import { decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
+import { browse, decode, NETWORK, openStage, PAY_TO, QUIET, quietApp, type Stage } from "./stage.js";
 
 const OPTION = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO } as const;
-const BROWSER = { headers: { accept: "text/html", "user-agent": "Mozilla/5.0" } };
 
 interface Plan extends Partial<RouteConfig> {
   readonly provider?: PaywallProvider;
@@ -98,7 +97,7 @@ describe("a browser", () => {
       customPaywallHtml: "<h1>Buy</h1>",
       provider: { generateHtml: () => "provider's" },
     });
-    expect(await (await fetch(url, BROWSER)).text()).toBe("<h1>Buy</h1>");
+    expect(await (await browse(url)).text()).toBe("<h1>Buy</h1>");
   });
 
   test("gets the page of a provider, from challenge and config", async () => {
@@ -106,7 +105,7 @@ describe("a browser", () => {
       generateHtml: ({ accepts }, config) => `<p>${accepts[0]?.amount} ${config?.appName} ${config?.currentUrl}</p>`,
     };
     const { url } = await openShop({ provider });
-    const response = await fetch(url, BROWSER);
+    const response = await browse(url);
     expect(response.status).toBe(402);
     expect(response.headers.get("content-type")).toContain("text/html");
     expect(await response.text()).toBe(`<p>10000 Weather ${url}</p>`);
@@ -118,12 +117,12 @@ describe("a browser", () => {
     httpServer.registerPaywallProvider({ generateHtml: () => "<p>registered</p>" });
     const app = quietApp().use(paymentMiddlewareFromHTTPServer(httpServer));
     app.get("/paid", (_req, res) => void res.send("goods"));
-    expect(await (await fetch(`${await stage.serve(app)}/paid`, BROWSER)).text()).toBe("<p>registered</p>");
+    expect(await (await browse(`${await stage.serve(app)}/paid`)).text()).toBe("<p>registered</p>");
   });
 
   test("gets Farebox's page without one", async () => {
     const { url } = await openShop({});
-    expect(await (await fetch(url, BROWSER)).text()).toContain("<!doctype html>");
+    expect(await (await browse(url)).text()).toContain("<!doctype html>");
   });
 });
 

@@ -22,7 +22,7 @@ import { UptoEvmScheme } from "@x402/evm/upto/server";
 import { bazaarResourceServerExtension } from "@x402/extensions/bazaar";
 import { ExactSvmScheme } from "@x402/svm/exact/server";
 import { expect, test } from "vitest";
-import { NETWORK, openStage, PAY_TO, QUIET, quietApp, SOLANA, type Stage } from "./stage.js";
+import { browse, NETWORK, openStage, PAY_TO, QUIET, quietApp, SOLANA, type Stage } from "./stage.js";
 
 const ROUTES: RoutesConfig = {
   "GET /paid": {
@@ -69,7 +69,7 @@ test("an HTTP server of the reference's, with its hooks and its page", async () 
     .registerPaywallProvider({ generateHtml: ({ accepts }) => `<p>${accepts.length}</p>` });
   const url = await sell(stage, paymentMiddlewareFromHTTPServer(httpServer, undefined, undefined, true, QUIET));
   expect(await (await fetch(url, { headers: { "x-key": "k" } })).text()).toBe("goods");
-  const page = await fetch(url, { headers: { accept: "text/html", "user-agent": "Mozilla/5.0" } });
+  const page = await browse(url);
   expect(await page.text()).toBe("<p>1</p>");
   expect((await stage.pay(url)).status).toBe(200);
 });

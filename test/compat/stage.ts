@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type IncomingMessage, request } from "node:http";
 import * as compat from "@farebox/express/compat";
 import {
   createTestFacilitator,
@@ -27,6 +28,23 @@ export const PAY_TO_SVM = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
 
 /** For failures that are on purpose: without a logger they would be on stderr. */
 export const QUIET = { logger: { info() {}, warn() {}, error() {} } };
+
+/** Opens a URL as a person with a browser does. `fetch` cannot: it says in `Sec-Fetch-Mode` that it is no navigation. */
+export async function browse(
+  url: string,
+  { method = "GET", headers = {} }: { readonly method?: string; readonly headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const all = { ...headers, accept: "text/html", "user-agent": "Mozilla/5.0", "sec-fetch-mode": "navigate" };
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, { method, headers: all }, resolve).on("error", reject).end();
+  });
+  const { statusCode = 0, headers: received } = message;
+  const text = (await message.setEncoding("utf8").toArray()).join("");
+  const pairs = Object.entries(received).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => [name, one] as [string, string]),
+  );
+  return new Response(text, { status: statusCode, headers: pairs });
+}
 
 /** Where a seller's classes come from. */
 export interface Classes {

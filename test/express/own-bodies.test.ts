@@ -88,13 +88,15 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   test("a browser gets the route's page, else the seller's, without a policy of Farebox", async () => {
     const shop = await openShop(express, {
       routes: {
-        "GET /paid": { ...PRICED, page: "<!doctype html><p>Own</p>" },
+        "GET /paid": { ...PRICED, paywall: { html: "<!doctype html><p>Own</p>" } },
         "GET /all": PRICED,
       },
       before: [policy],
       options: {
         strict: false,
-        page: async ({ challenge, request, url }) => `<p>${challenge.accepts[0]?.amount} ${request.path} ${url}</p>`,
+        paywall: {
+          html: async ({ accepts }, { path, url }) => `<p>${accepts[0]?.amount} ${path} ${url}</p>`,
+        },
       },
       handler: sell,
     });
@@ -259,7 +261,7 @@ describe("a body of the seller's", () => {
     const fail = () => {
       throw new Error("no");
     };
-    const { shop, refused } = await buyRefused(route({ page: fail, settlementFailedBody: fail }));
+    const { shop, refused } = await buyRefused(route({ paywall: { html: fail }, settlementFailedBody: fail }));
     expect([refused.status, refused.json()]).toMatchObject([402, { error: "insufficient_funds", x402Version: 2 }]);
     const page = await shop.ask({ headers: BROWSER });
     expect([page.status, page.headers[POLICY]]).toEqual([402, expect.stringContaining("default-src 'none'")]);
@@ -420,11 +422,16 @@ describe("a wrong configuration", () => {
   });
 
   test("names every option that is wrong at once, and quotes no credentials", () => {
-    const wrong = { unpaidBody: {}, settlementFailedBody: "no", page: " ", resource: "https://user:secret@a.example/" };
+    const wrong = {
+      unpaidBody: {},
+      settlementFailedBody: "no",
+      paywall: { html: " " },
+      resource: "https://user:secret@a.example/",
+    };
     expect(issuesOf(wrong).sort()).toEqual(
-      ["page", "resource", "settlementFailedBody", "unpaidBody"].map((key) => `${AT}.${key}`),
+      ["paywall.html", "resource", "settlementFailedBody", "unpaidBody"].map((key) => `${AT}.${key}`),
     );
-    expect(issuesOf({}, { page: 7 })).toEqual(["options.page"]);
+    expect(issuesOf({}, { paywall: { html: 7 } })).toEqual(["options.paywall.html"]);
     const thrown = () =>
       createPayments({ facilitator: NOWHERE, logger: QUIET }).charge({ ...PRICED, ...(wrong as object) });
     expect(thrown).toThrow(ConfigError);

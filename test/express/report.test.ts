@@ -424,7 +424,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
     const prices = seller.report().routes.map(({ offers }) => offers[0]?.price);
     expect(prices).toEqual(["up to 0.01 USDC", "up to a price by request"]);
     const page = await shop.ask({ headers: { Accept: "text/html", "User-Agent": "Mozilla/5.0" } });
-    expect(page.body.toString()).toContain("<li>up to 0.01 USDC on eip155:84532</li>");
+    expect(page.body.toString()).toContain("<li>up to 0.01 USDC \u00b7 Base Sepolia \u00b7 eip155:84532</li>");
     expect(JSON.stringify((await shop.ask({ path: "/wellknown" })).json())).toContain('"price":"up to 0.01 USDC"');
   });
 

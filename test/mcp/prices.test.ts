@@ -66,11 +66,17 @@ describe("what clients are told", () => {
   });
 });
 
-test.each(["resource", "unpaidBody", "settlementFailedBody", "page"])("a tool has no %s of a route", async (key) => {
-  const config = { price: "$0.01", [key]: key === "page" ? "<p>Page</p>" : () => ({ contentType: "a/b", body: "" }) };
-  const sell: ShopPlan["sell"] = (tools) => void tools.tool("odd", config as { price: "$0.01" }, () => text("odd"));
-  await expect(openShop({ sell })).rejects.toThrow(key);
-});
+test.each(["resource", "unpaidBody", "settlementFailedBody", "unavailableBody", "paywall"])(
+  "a tool has no %s of a route",
+  async (key) => {
+    const config = {
+      price: "$0.01",
+      [key]: key === "paywall" ? { title: "Page" } : () => ({ contentType: "a/b", body: "" }),
+    };
+    const sell: ShopPlan["sell"] = (tools) => void tools.tool("odd", config as { price: "$0.01" }, () => text("odd"));
+    await expect(openShop({ sell })).rejects.toThrow(key);
+  },
+);
 
 test("a free tool beside a paid one stays free", async () => {
   const shop = await openShop({ free: (server) => void server.registerTool("free", {}, () => text("free")) });

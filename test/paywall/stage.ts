@@ -109,7 +109,7 @@ export class Stage {
       payTo: { "eip155:*": payee, "solana:*": SOLANA_PAYEE },
       networks: [chain.network],
       rpc: { [chain.network]: chain.rpcUrl, [svm.network]: svm.rpcUrl },
-      logger: { info() {}, warn() {}, error: (event, fields) => console.error(event, fields) },
+      logger: { info() {}, warn() {}, error: (event: string, fields: object) => console.error(event, fields) },
       ...options,
     });
     this.#payments.push(payments);

@@ -39,6 +39,8 @@ const SOUND: Record<string, string> = {
   "packages/svm/src/facilitator/index.ts": 'export { Connection } from "@solana/web3.js";',
   "packages/express/package.json": manifest("express"),
   "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
+  "packages/paywall/package.json": manifest("paywall"),
+  "packages/paywall/src/index.ts": 'export { gate } from "@farebox/core";',
   "packages/mcp/package.json": manifest("mcp"),
   "packages/mcp/src/index.ts": 'export { gate } from "@farebox/core";',
 };

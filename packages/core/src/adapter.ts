@@ -22,12 +22,11 @@ export { type GateResponse, streamTrailers } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
-export { type ChosenTexts, chooseTexts } from "./paywall-texts.js";
+export type { ChosenTexts } from "./paywall-texts.js";
 export { IS_TOLD } from "./pricing/dynamic-price.js";
 export {
   escapeHtml,
   type LoadPaywall,
-  PAGE_DATA,
   type PaywallDocument,
   type PaywallForm,
   type PaywallInput,

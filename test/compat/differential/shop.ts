@@ -13,6 +13,7 @@ import type * as UptoServer from "@x402/evm/upto/server";
 import type * as ReferenceExpress from "@x402/express";
 import type * as Bazaar from "@x402/extensions/bazaar";
 import express, { type Express, type RequestHandler } from "express";
+import { browse } from "../stage.js";
 import { type Observation, observe } from "./compare.js";
 import type { FacilitatorPlan, HookName, HookPlan, OptionPlan, Plan } from "./plan.js";
 
@@ -255,11 +256,10 @@ class Client {
     const { request, key } = this.#shop.plan;
     const method = key.startsWith("POST") && request.method === "GET" ? "POST" : request.method;
     const before = [this.#shop.served, this.#shop.hooks.length, this.#earned()] as const;
-    const response = await fetch(`${this.#origin}${request.path}${request.query}`, {
-      method,
-      redirect: "manual",
-      headers: { ...headers, ...(request.isBrowser ? { accept: "text/html", "user-agent": "Mozilla/5.0" } : {}) },
-    });
+    const url = `${this.#origin}${request.path}${request.query}`;
+    const response = request.isBrowser
+      ? await browse(url, { method, headers })
+      : await fetch(url, { method, redirect: "manual", headers });
     const observation = await observe(response);
     return { ...observation, facts: this.#facts(...before) };
   }

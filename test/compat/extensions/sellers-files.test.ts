@@ -48,6 +48,7 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express, { type Express } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { browse } from "../stage.js";
 import { serve } from "./serving.js";
 
 const payTo = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
@@ -138,7 +139,7 @@ test("offer-receipt, as the example has it, with a page for browsers", async () 
     return app;
   });
   expect(extractReceiptFromResponse(await pay(`${url}/weather`))).toMatchObject({ format: "jws" });
-  const page = await fetch(`${url}/weather`, { headers: { accept: "text/html", "user-agent": "Mozilla/5.0" } });
+  const page = await browse(`${url}/weather`);
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect(await page.text()).toContain("0.001 USDC");
 });

@@ -14,6 +14,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { browse } from "../stage.js";
 import { serve } from "./serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
@@ -132,8 +133,7 @@ test("resource and customPaywallHtml replace the URL and the page", async () => 
   const config = { resource: "https://api.example.com/sold", customPaywallHtml: "<h1>Pay here</h1>" };
   const { url, challenge } = await open({ "GET /weather": { price: "$0.01", network: "base-sepolia", config } });
   expect((await challenge("/weather")).resource.url).toBe("https://api.example.com/sold");
-  const headers = { accept: "text/html", "user-agent": "Mozilla/5.0" };
-  const page = await fetch(`${url}/weather`, { headers });
+  const page = await browse(`${url}/weather`);
   expect([page.status, await page.text()]).toEqual([402, "<h1>Pay here</h1>"]);
 });
 

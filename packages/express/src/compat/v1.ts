@@ -76,7 +76,7 @@ export interface FacilitatorConfig {
   >;
 }
 
-/** Not used: the page needs no settings. */
+/** Not used: the option `paywall` has the settings of the page. */
 export interface PaywallConfig {
   cdpClientKey?: string;
   appName?: string;
@@ -161,7 +161,7 @@ function toRoute(payTo: string, route: Price | RouteConfig): NativeRoute {
     ...(description === undefined ? {} : { description: description.slice(0, MAX_DESCRIPTION) }),
     ...(mimeType === undefined ? {} : { mimeType }),
     ...(resource === undefined ? {} : { resource }),
-    ...(page === undefined ? {} : { page }),
+    ...(page === undefined ? {} : { paywall: { html: page } }),
     ...(config.discoverable === false ? {} : { extensions: { bazaar: toDeclaration(config) } }),
   };
 }
