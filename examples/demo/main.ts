@@ -1,7 +1,7 @@
 /**
  * `pnpm demo`: a real client pays for a real Express route on a real chain, all on this machine.
  *
- * `--serve` keeps all servers running on fixed ports. `--port N` uses N, N+1 and N+2 instead of 4021 to 4023. `--processes N` sends one
+ * `--serve` keeps all servers running on fixed ports. `--browser` does, too, and serves a page that a person pays in, with a demo wallet. `--port N` uses N to N+3 instead of 4021 to 4024. `--processes N` sends one
  * payment to N processes of the seller at once.
  *
  * @module
@@ -9,6 +9,7 @@
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { LocalChainError } from "@farebox/testing";
+import { serveWithWallet } from "./browser.js";
 import { DemoError } from "./demo-error.js";
 import { payTogether } from "./processes.js";
 import { bad, createProgress, good, heading, line } from "./screen.js";
@@ -19,18 +20,22 @@ const DEFAULT_PORT = 4021;
 const ANY_PORTS: Ports = { seller: 0, facilitator: 0, chain: 0 };
 
 async function main(): Promise<void> {
-  const { serve, ports, processes } = readArguments();
+  const { serve, browser, ports, processes } = readArguments();
   const started = performance.now();
   const progress = createProgress();
   heading("Farebox: a paid request, start to end");
   const stage = await setStage({ ports, processes }, progress.step);
   progress.done();
   try {
+    if (browser) return await keepBrowsing(stage, ports.seller === 0 ? 0 : ports.seller + 3);
     if (processes === 1) await walkThrough(stage);
     else await payTogether(stage);
     heading(`All checks passed, in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
     if (serve) await keepServing(stage);
-    else if (processes === 1) line("Keep it running with: npx -y pnpm@10 demo --serve");
+    else if (processes === 1) {
+      line("Keep it running with: npx -y pnpm@10 demo --serve");
+      line("Pay in a browser with: npx -y pnpm@10 demo --browser");
+    }
   } finally {
     await stage.close();
   }
@@ -49,29 +54,46 @@ async function keepServing(stage: Stage): Promise<void> {
   good("stopped");
 }
 
+async function keepBrowsing(stage: Stage, port: number): Promise<void> {
+  const { url, close } = await serveWithWallet(stage, port);
+  heading("Open this page in a browser, and press the button. It pays with a demo wallet, on a chain of this machine:");
+  line(`${url}/weather`);
+  line("All servers run until Ctrl-C.");
+  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  await close();
+  good("stopped");
+}
+
 interface Arguments {
   readonly serve: boolean;
+  readonly browser: boolean;
   readonly ports: Ports;
   readonly processes: number;
 }
 
 function readArguments(): Arguments {
-  const options = { serve: { type: "boolean" }, port: { type: "string" }, processes: { type: "string" } } as const;
+  const options = {
+    serve: { type: "boolean" },
+    browser: { type: "boolean" },
+    port: { type: "string" },
+    processes: { type: "string" },
+  } as const;
   try {
     // pnpm passes `--` on to the script.
     const { values } = parseArgs({ options, args: process.argv.slice(2).filter((argument) => argument !== "--") });
-    const serve = values.serve ?? false;
+    const browser = values.browser ?? false;
+    const serve = browser || (values.serve ?? false);
     const processes = values.processes === undefined ? 1 : readProcesses(values.processes);
     if (processes > 1 && (serve || values.port !== undefined)) {
-      throw new DemoError("--processes takes neither --serve nor --port");
+      throw new DemoError("--processes takes neither --serve, --browser nor --port");
     }
-    if (values.port === undefined && !serve) return { serve, ports: ANY_PORTS, processes };
+    if (values.port === undefined && !serve) return { serve, browser, ports: ANY_PORTS, processes };
     const first = values.port === undefined ? DEFAULT_PORT : readPort(values.port);
-    return { serve, ports: { seller: first, facilitator: first + 1, chain: first + 2 }, processes };
+    return { serve, browser, ports: { seller: first, facilitator: first + 1, chain: first + 2 }, processes };
   } catch (error) {
     if (error instanceof DemoError) throw error;
     throw new DemoError(
-      `${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--port N] [--processes N]`,
+      `${error instanceof Error ? error.message : "bad arguments"}. Usage: demo [--serve] [--browser] [--port N] [--processes N]`,
     );
   }
 }

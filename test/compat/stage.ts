@@ -43,7 +43,8 @@ export async function browse(
   const pairs = Object.entries(received).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => [name, one] as [string, string]),
   );
-  return new Response(text, { status: statusCode, headers: pairs });
+  const hasBody = ![204, 205, 304].includes(statusCode);
+  return new Response(hasBody ? text : null, { status: statusCode, headers: pairs });
 }
 
 /** Where a seller's classes come from. */

@@ -93,9 +93,9 @@ test("the demo says in one line which port is busy", async () => {
 
 test.each([
   { args: ["--port", "abc"], says: '--port takes a number from 1 to 65533, not "abc"' },
-  { args: ["--wat"], says: "Usage: demo [--serve] [--port N] [--processes N]" },
+  { args: ["--wat"], says: "Usage: demo [--serve] [--browser] [--port N] [--processes N]" },
   { args: ["--processes", "1"], says: '--processes takes a number from 2 to 8, not "1"' },
-  { args: ["--processes", "2", "--serve"], says: "--processes takes neither --serve nor --port" },
+  { args: ["--processes", "2", "--serve"], says: "--processes takes neither --serve, --browser nor --port" },
 ])("the demo refuses $args", async ({ args, says }) => {
   const { code, err } = await finish(run("main.js", ...args));
   expect(code).toBe(1);
