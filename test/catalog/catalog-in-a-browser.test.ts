@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import type { Registration } from "@farebox/bazaar/facilitator";
 import { createCatalog } from "@farebox/catalog";
@@ -17,6 +18,13 @@ if (executablePath === undefined) {
   console.warn(
     "No Chromium was found: the page of the catalog is NOT tested in a browser. CHROMIUM=/path/to/it says where.",
   );
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Of axe-core. */
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
 /** Words without a place to break, in every part of an entry. */
@@ -67,16 +75,49 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
   });
 
   test("the page applies its style, and its policy blocks nothing", async () => {
-    expect(await page.evaluate("getComputedStyle(document.body).maxWidth")).toBe("768px");
+    expect(await page.evaluate("getComputedStyle(document.querySelector('article')).borderRadius")).toBe("14px");
     expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
   });
 
-  test.each([390, 1_280])("nothing is wider than a window of %i pixels, with every detail open", async (width) => {
-    const narrow = await browser.newPage({ viewport: { width, height: 800 } });
-    await narrow.goto(page.url());
-    await narrow.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
-    expect(await narrow.evaluate("document.documentElement.scrollWidth")).toBe(width);
-    await narrow.close();
+  const open = async (query: string, options: Parameters<Browser["newContext"]>[0] = {}) => {
+    const opened = await browser.newPage(options);
+    await opened.goto(page.url() + query);
+    return opened;
+  };
+  const LONG_DETAIL = `?${new URLSearchParams({ service: LONG.resource })}`;
+
+  test.each([320, 768, 1_280])("nothing is wider than a window of %i pixels, with every detail open", async (width) => {
+    for (const query of ["", LONG_DETAIL]) {
+      const narrow = await open(query, { viewport: { width, height: 800 } });
+      await narrow.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
+      expect(await narrow.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      await narrow.close();
+    }
+  });
+
+  test.each(["light", "dark"] as const)(
+    "axe-core finds nothing in %s mode, in the list and in a service",
+    async (colorScheme) => {
+      const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+      for (const query of ["", LONG_DETAIL, "?service=nothing"]) {
+        const opened = await open(query, { colorScheme });
+        await opened.evaluate(AXE);
+        const { violations } = (await opened.evaluate(
+          `axe.run(document, ${JSON.stringify({ runOnly })})`,
+        )) as AxeResult;
+        expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+        await opened.close();
+      }
+    },
+  );
+
+  test("a card leads to its service, from where the service is opened", async () => {
+    await page.getByRole("article").nth(1).getByRole("link").click();
+    await page.waitForURL(/\?service=/);
+    const link = page.getByRole("link", { name: "Try it in the browser" }).first();
+    expect(await link.getAttribute("target")).toBe("_blank");
+    await page.getByRole("link", { name: "All services" }).click();
+    await page.waitForURL((url) => !url.search.includes("service="));
   });
 
   test("a visitor searches and reaches the results with the keyboard", async () => {
@@ -90,7 +131,10 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     expect(await page.getByRole("article").first().textContent()).toMatch(/weather|forecast/i);
   });
 
-  test("the keyboard opens the details of a service", async () => {
+  test("the keyboard opens a service and its details", async () => {
+    await page.getByRole("article").first().getByRole("link").focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\?service=/);
     const details = page.locator("details").first();
     await details.locator("summary").focus();
     await page.keyboard.press("Enter");

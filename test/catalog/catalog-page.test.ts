@@ -34,6 +34,17 @@ function service(path: string, more: Partial<Registration> = {}): Registration {
   };
 }
 
+/** Markup as it is read. */
+function textOf(markup: string): string {
+  return markup
+    .replace(/<[^>]*>/g, "")
+    .replace(/\s+/g, " ")
+    .replace(
+      /&(#39|quot|lt|gt|amp);/g,
+      (_, name) => ({ "#39": "'", quot: '"', lt: "<", gt: ">", amp: "&" })[String(name)]!,
+    );
+}
+
 async function open(catalog: Catalog, make: typeof express = express): Promise<string> {
   const server = createServer(make().get("/", catalogPage(catalog))).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -61,7 +72,7 @@ describe.each([
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(page).toContain("3 services.");
     expect(page).toContain("The weather of a city, now");
-    expect(page).toContain("$0.001 USDC on Base Sepolia");
+    expect(textOf(page)).toContain("$0.001 0.001 USDC on Base Sepolia");
   });
 
   test("the page searches, and filters by kind and network", async () => {
@@ -105,35 +116,79 @@ describe("an entry on the page", () => {
     return page.split("<article>").slice(1);
   };
 
-  test("each method has its price, its description and a line for curl with the example values", async () => {
+  const detail = async (resource: string, tool?: string): Promise<string> => {
+    const query = new URLSearchParams({ service: resource, ...(tool === undefined ? {} : { tool }) });
+    const response = await fetch(`${await open(priced)}?${query}`);
+    expect(response.status).toBe(200);
+    return response.text();
+  };
+
+  test("a card has the cheapest price, how many others there are, and a link to all of it", async () => {
     const [notes = ""] = await articles();
-    expect(notes).toMatch(/GET<[^$]*\$0\.001 USDC on Base Sepolia/);
-    expect(notes).toMatch(/POST<[^$]*up to \$0\.05 USDC on Base Sepolia/);
-    expect(notes).toContain("POSTs a note");
-    expect(notes).toContain("curl -gi &#39;https://api.example.com/notes/it&#39;\\&#39;&#39;s%207&#39;");
-    expect(notes.match(/<a href="https:\/\/api\.example\.com\/notes\/it&#39;s%207"/g)).toHaveLength(1);
+    expect(textOf(notes)).toMatch(/\$0\.001 0\.001 USDC on Base Sepolia ?and 1 other price/);
+    expect(notes).toContain('href="?service=https%3A%2F%2Fapi.example.com%2Fnotes%2F%3Aid"');
     expect(notes).toContain("Not confirmed by the owner");
   });
 
-  test("an unknown token is shown in atomic units by its address, and not by the name that the seller gives it", async () => {
-    const [, foreign = ""] = await articles();
-    expect(foreign).toMatch(
-      /7 atomic units of [^,]*0x1111111111111111111111111111111111111111[^,]* on [^,]*eip155:31337/,
+  test("each method has its price, its payee, its description and a line for curl with the example values", async () => {
+    const page = await detail("https://api.example.com/notes/:id");
+    const [, get = "", post = ""] = page.split('<section class="card">');
+    expect(textOf(get)).toMatch(
+      /GET .*\$0\.001 0\.001 USDC on Base Sepolia .*Paid to ?0x209693Bc6afc0C5328bA36FaF03C514EF312287C/,
     );
-    expect(foreign).not.toContain("USDC");
+    expect(textOf(post)).toMatch(/POST .*up to \$0\.05 0\.05 USDC on Base Sepolia/);
+    expect(page).toContain("POSTs a note");
+    expect(page).toContain("curl -gi &#39;https://api.example.com/notes/it&#39;\\&#39;&#39;s%207&#39;");
+    const links = page.match(
+      /<a class="button" href="https:\/\/api\.example\.com\/notes\/it&#39;s%207" target="_blank" rel="nofollow noopener noreferrer"/g,
+    );
+    expect(links).toHaveLength(1);
+    expect(textOf(post)).toContain("A link cannot send POST.");
+  });
+
+  test("a service whose URL needs values asks for them, and makes the link", async () => {
+    await priced.register(service("cities/:city", { routeTemplate: "/cities/:city" }));
+    const page = await detail("https://api.example.com/cities/:city");
+    expect(page).toContain('<input name="p.city" required maxlength="200">');
+    const filled = await fetch(
+      `${await open(priced)}?service=https://api.example.com/cities/:city&p.city=S%C3%A3o+Paulo`,
+    );
+    expect(await filled.text()).toContain('href="https://api.example.com/cities/S%C3%A3o%20Paulo"');
+    const away = await fetch(`${await open(priced)}?service=https://api.example.com/cities/:city&p.city=..`);
+    expect(await away.text()).not.toContain('class="button" href');
+    await priced.remove({ resource: "https://api.example.com/cities/:city" });
+  });
+
+  test("an unknown token is shown in atomic units by its address, and not by the name that the seller gives it", async () => {
+    const page = textOf(await detail("https://api.example.com/foreign"));
+    expect(page).toMatch(/7 atomic units of 0x1111111111111111111111111111111111111111 on eip155:31337/);
+    expect(page.split("Input and output")[0]).not.toContain("USDC");
   });
 
   test("a tool says how to connect, or that the seller does not say where it is", async () => {
-    const [, , weather = "", add = ""] = await articles();
+    const weather = await detail("https://tools.example.com/sse", "get_weather");
     expect(weather).toContain("over sse");
     expect(weather).toContain("&quot;url&quot;: &quot;https://tools.example.com/sse&quot;");
-    expect(weather).toContain("$2.5 USDC on Base");
-    expect(add).toContain("The seller does not say where the server of this tool is.");
+    expect(textOf(weather)).toContain("$2.5 2.5 USDC on Base");
+    expect(await detail("mcp://tool/add", "add")).toContain(
+      "The seller does not say where the server of this tool is.",
+    );
   });
+
+  test.each(["?service=https://api.example.com/nothing", "?service=", `?service=${"a".repeat(5_000)}`])(
+    "a service that is not listed is not found: %s",
+    async (query) => {
+      const response = await fetch((await open(priced)) + query);
+      expect([response.status, textOf(await response.text())]).toEqual([
+        404,
+        expect.stringContaining("There is no such service."),
+      ]);
+    },
+  );
 
   test("the page sorts and filters by price, also what a search finds", async () => {
     const names = async (query: string) =>
-      (await articles(query)).map((article) => /<h2><bdi>(?:https:\/\/[^/]+\/)?([^<]*)/.exec(article)?.[1]);
+      (await articles(query)).map((article) => /<h2><a[^>]*><bdi>(?:https:\/\/[^/]+\/)?([^<]*)/.exec(article)?.[1]);
     const byPrice = await names("?sort=price");
     expect([byPrice[0], byPrice.at(-1)]).toEqual(["notes/:id", "foreign"]);
     expect(byPrice.slice(1, 3).sort()).toEqual(["add", "get_weather"]);
@@ -149,6 +204,15 @@ describe("an entry on the page", () => {
     expect(page).toContain('<option value="eip155:8453" selected>Base (2)</option>');
     expect(page).toContain('<option value="eip155:84532">Base Sepolia (1)</option>');
     expect(page).not.toContain("Celo");
+    for (const option of [
+      "HTTP endpoints (2)",
+      "MCP tools (2)",
+      "Up to $0.001 (1)",
+      "Up to $10 (3)",
+      "Confirmed (0)",
+    ]) {
+      expect(page).toContain(`>${option}</option>`);
+    }
     const all = await (await fetch(await open(priced))).text();
     expect(all).toContain('<option value="eip155:31337">eip155:31337 (1)</option>');
   });
@@ -170,7 +234,11 @@ test("links lead from page to page, and back to the first", async () => {
   const seen: string[] = [];
   for (let next: string | undefined = url; next !== undefined; ) {
     const page: string = await (await fetch(next)).text();
-    seen.push(...[...page.matchAll(/href="https:\/\/api\.example\.com\/(item-\d+)"/g)].map(([, item]) => item ?? ""));
+    seen.push(
+      ...[...page.matchAll(/href="\?service=https%3A%2F%2Fapi\.example\.com%2F(item-\d+)"/g)].map(
+        ([, item]) => item ?? "",
+      ),
+    );
     const [, query] = /href="([^"]+)" rel="next"/.exec(page) ?? [];
     next = query && new URL(query.replaceAll("&amp;", "&"), url).href;
   }
@@ -211,7 +279,7 @@ test("any query gets a page without markup of the visitor", async () => {
   const url = await open(catalog);
   const text = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom(HOSTILE, "\u0000", "\ud800", "%", "l.1", "s.1"));
   const queries = fc.record(
-    { query: text, type: text, network: text, cursor: text, maxPrice: text, sort: text },
+    { query: text, type: text, network: text, cursor: text, maxPrice: text, sort: text, service: text, "p.a": text },
     { requiredKeys: [] },
   );
   const seed = Date.now() % 2 ** 31;
@@ -219,7 +287,7 @@ test("any query gets a page without markup of the visitor", async () => {
   await fc.assert(
     fc.asyncProperty(queries, async (query) => {
       const response = await fetch(`${url}?${new URLSearchParams(query)}`);
-      expect([200, 400]).toContain(response.status);
+      expect([200, 400, 404]).toContain(response.status);
       expect(await response.text()).not.toMatch(/<script|<img/);
     }),
     { numRuns: 100, seed },

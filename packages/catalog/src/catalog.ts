@@ -97,7 +97,11 @@ export function createCatalog(options: CatalogOptions): LocalCatalog {
       if (index.missing.size > 0) keeper?.refresh();
       return search(query, { store, index, words: vocabulary(), encoder }, unverified);
     },
-    countNetworks: (networks) => countNetworks(store, networks),
+    async find({ resource, toolName = "" }) {
+      const found = await store.get({ resource, toolName }, shownFacets({}, unverified));
+      return found && readEntry(found);
+    },
+    countEach: (filters) => countEach(store, filters),
     isCursor: (kind, text) => (kind === "list" ? readListCursor(text) : readSearchCursor(text)) !== undefined,
     checkDue: async () => owners?.checkDue(),
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
@@ -202,12 +206,10 @@ async function cheapestFirst(store: CatalogStore, ranked: readonly Near[]): Prom
   return best.toSorted((one, other) => (priceAt(one) < priceAt(other) ? -1 : Number(priceAt(one) > priceAt(other))));
 }
 
-async function countNetworks(store: CatalogStore, networks: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const facets = networks.map((network) => [network, facetsOfFilter({ network })[0] ?? 0] as const);
-  const counts = await store.countEach(facets.map(([, facet]) => facet));
-  return new Map(
-    facets.flatMap(([network, facet]) => [[network, counts.get(facet) ?? 0] as const]).filter(([, count]) => count > 0),
-  );
+async function countEach(store: CatalogStore, filters: readonly CatalogFilter[]): Promise<readonly number[]> {
+  const facets = filters.map((filter) => facetsOfFilter(filter)[0] ?? 0);
+  const counts = await store.countEach(facets);
+  return facets.map((facet) => counts.get(facet) ?? 0);
 }
 
 async function search(

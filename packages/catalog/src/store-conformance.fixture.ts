@@ -146,6 +146,12 @@ function testReading(store: () => CatalogStore): void {
     expect(await Promise.all(counted)).toEqual([10, 5, 5, 0, 0]);
   });
 
+  test("get returns the entry of a key, if it has the facets", async () => {
+    expect((await store().get(keyAt(2), [EVEN]))?.service).toBe("service 2");
+    expect(await store().get(keyAt(2), [EVEN, ODD])).toBe(undefined);
+    expect(await store().get({ ...keyAt(2), toolName: "other" }, [])).toBe(undefined);
+  });
+
   test("find returns the stored entries by id that have the facets", async () => {
     const ids = await idsIn(store());
     const found = await store().find([ids[1] ?? 0, ids[2] ?? 0, 999_999], [EVEN]);

@@ -156,6 +156,8 @@ export interface CatalogStore {
   count(facets: readonly number[]): Promise<number>;
   /** Counts the entries of each facet. Facets of no entry are left out. */
   countEach(facets: readonly number[]): Promise<ReadonlyMap<number, number>>;
+  /** Finds the entry of a key, if it has every facet. */
+  get(key: EntryKey, facets: readonly number[]): Promise<StoredEntry | undefined>;
   /** Finds the stored entries among the ids that have every facet, in any order. */
   find(ids: readonly number[], facets: readonly number[]): Promise<readonly StoredEntry[]>;
   /** Ranks entries by their texts, best matches first. */

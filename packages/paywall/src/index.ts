@@ -9,4 +9,4 @@ import { writeData, writePage, writeViewer } from "./render.js";
 export { THEME } from "./theme.js";
 
 /** Writes the page that takes payments. An adapter passes it to the engine: `loadPaywall: async () => paywall`. */
-export const paywall: PaywallRenderer = Object.freeze({ page: writePage, data: writeData, viewer: writeViewer });
+export const paywall: PaywallRenderer = { page: writePage, data: writeData, viewer: writeViewer };

@@ -48,7 +48,7 @@ const ROWS: readonly Row[] = [
   ["algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe", "test", "Lora", "https://lora.algokit.io/testnet/transaction/{tx}"],
 ];
 
-const NETWORKS: ReadonlyMap<string, NetworkFacts> = new Map(
+const NETWORKS: ReadonlyMap<string, NetworkFacts> = /* @__PURE__ */ new Map(
   ROWS.map(([network, kind, name, url, rpcUrl, currency]) => [
     network,
     {

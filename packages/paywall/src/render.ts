@@ -165,7 +165,7 @@ interface Style {
   readonly policy: string;
 }
 
-const STYLES = new WeakMap<PaywallSettings, Style>();
+const STYLES: WeakMap<PaywallSettings, Style> = /* @__PURE__ */ new WeakMap();
 
 function styleOf(settings: PaywallSettings): Style {
   const kept = STYLES.get(settings);
@@ -176,7 +176,7 @@ function styleOf(settings: PaywallSettings): Style {
   return style;
 }
 
-const SCRIPT_HASH = hashOf(PAGE_SCRIPT);
+const SCRIPT_HASH = /* @__PURE__ */ hashOf(PAGE_SCRIPT);
 
 function policyOf(style: string): string {
   return [

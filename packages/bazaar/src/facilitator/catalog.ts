@@ -16,8 +16,10 @@ export interface Catalog {
   register(registration: Registration): Promise<Registered>;
   list(query: ListQuery): Promise<ListPage>;
   search(query: SearchQuery): Promise<SearchPage>;
-  /** Counts the entries with an offer on each network. Networks of no entry are left out. */
-  countNetworks(networks: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Finds one service; `undefined` if it is not listed, or not shown. */
+  find(key: { readonly resource: string; readonly toolName?: string }): Promise<CatalogEntry | undefined>;
+  /** Counts the entries of each filter, in its order. A filter has one field. */
+  countEach(filters: readonly CatalogFilter[]): Promise<readonly number[]>;
   /** Whether a text has the form of this catalog's cursors for the list, or for a search. */
   isCursor(kind: "list" | "search", text: string): boolean;
 }

@@ -5,7 +5,7 @@
  */
 import { STORED } from "../columns.js";
 import type { CatalogStore, StoredVector } from "../store.js";
-import { PUT_MEANINGS, toEntry } from "./write.js";
+import { keyOf, PUT_MEANINGS, toEntry } from "./write.js";
 
 /** Runs a statement and returns its rows. */
 export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unknown[]>;
@@ -58,6 +58,11 @@ export function createReader(run: RunQuery): Reader {
         "SELECT facet, count(*) AS entries FROM farebox_facets WHERE facet = ANY($1::bigint[]) GROUP BY facet";
       const rows = (await run(sql, [facets])) as readonly { facet: string; entries: string }[];
       return new Map(rows.map(({ facet, entries }) => [Number(facet), Number(entries)]));
+    },
+    async get(key, facets) {
+      const sql = `SELECT ${STORED} FROM farebox_entries WHERE key = $1 AND facets @> $2::bigint[]`;
+      const [row] = await run(sql, [keyOf(key), facets]);
+      return row === undefined ? undefined : toEntry(row);
     },
     async find(ids, facets) {
       const sql = `SELECT ${STORED} FROM farebox_entries WHERE id = ANY($1::bigint[]) AND facets @> $2::bigint[]`;

@@ -200,7 +200,7 @@ async function countTerms(client: PoolClient, before: readonly string[], after: 
 }
 
 /** A hash, because an index of PostgreSQL cannot hold the longest URLs. */
-function keyOf({ resource, toolName }: EntryKey): Buffer {
+export function keyOf({ resource, toolName }: EntryKey): Buffer {
   return createHash("sha256")
     .update(JSON.stringify([resource, toolName]))
     .digest();

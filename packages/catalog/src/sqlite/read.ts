@@ -5,7 +5,7 @@
  */
 import type { Database } from "libsql";
 import { STORED } from "../columns.js";
-import type { RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
+import type { EntryKey, RankedText, StoreChanges, StoredEntry, StoredVector, StoreQuery, TextQuery } from "../store.js";
 import { BLOCK, toEntry } from "./write.js";
 
 /** The reading calls, synchronous. */
@@ -13,6 +13,7 @@ export interface Reader {
   list(query: StoreQuery): readonly StoredEntry[];
   count(facets: readonly number[]): number;
   countEach(facets: readonly number[]): ReadonlyMap<number, number>;
+  get(key: EntryKey, facets: readonly number[]): StoredEntry | undefined;
   find(ids: readonly number[], facets: readonly number[]): readonly StoredEntry[];
   rank(query: TextQuery): readonly RankedText[];
   countTerms(words: readonly string[]): ReadonlyMap<string, number>;
@@ -45,10 +46,9 @@ export function createReader(db: Database): Reader {
   /** Few entries are sorted; among many the index of prices is followed until the page is full. */
   function listByPrice({ facets, limit, offset, after, afterPrice }: StoreQuery): readonly StoredEntry[] {
     const isFew = Math.min(...facets.map(countOf)) <= FEW;
-    const having = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)");
     const [few, order] = isFew
       ? [`id IN (SELECT entry FROM facets WHERE facet = ?${others(facets)})`, "+price, +id"]
-      : [`true${having.join("")}`, "price, id"];
+      : [`true${having(facets)}`, "price, id"];
     const sql = `SELECT ${STORED} FROM entries WHERE ${few} AND (price, id) > (?, ?) ORDER BY ${order} LIMIT ? OFFSET ?`;
     return all(sql, ...facets, afterPrice, after, limit, offset).map(toEntry);
   }
@@ -75,9 +75,13 @@ export function createReader(db: Database): Reader {
       const rows = each.all(JSON.stringify(facets)) as readonly { facet: number; entries: number }[];
       return new Map(rows.filter(({ entries }) => entries > 0).map(({ facet, entries }) => [facet, entries]));
     },
+    get({ resource, toolName }, facets) {
+      const sql = `SELECT ${STORED} FROM entries WHERE resource = ? AND tool = ?${having(facets)}`;
+      const [row] = all(sql, resource, toolName, ...facets);
+      return row === undefined ? undefined : toEntry(row);
+    },
     find(ids, facets) {
-      const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)");
-      const sql = `SELECT ${STORED} FROM entries WHERE id IN (SELECT value FROM json_each(?))${filter.join("")}`;
+      const sql = `SELECT ${STORED} FROM entries WHERE id IN (SELECT value FROM json_each(?))${having(facets)}`;
       return all(sql, JSON.stringify(ids), ...facets).map(toEntry);
     },
     rank({ words, facets, limit }) {
@@ -139,4 +143,9 @@ interface ChangedRow {
 function toVector({ id, facets, vector, meaning }: ChangedRow): StoredVector {
   const own = { id, facets: JSON.parse(facets) as number[], vector: new Int8Array(vector) };
   return meaning === null ? own : { ...own, meaning: new Int8Array(meaning) };
+}
+
+/** For entries that have every facet. */
+function having(facets: readonly number[]): string {
+  return facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = entries.id)").join("");
 }

@@ -34,7 +34,7 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
   createTables(db);
   const { update, remove, takeDue, postpone, putMeanings } = createWriter(db);
-  const { list, count, countEach, find, rank, countTerms, similarTerms, changes } = createReader(db);
+  const { list, count, countEach, get, find, rank, countTerms, similarTerms, changes } = createReader(db);
   const whileOpen = createGuard();
   return Object.freeze({
     update: whileOpen.guard(update),
@@ -44,6 +44,7 @@ export function createSqliteCatalogStore(options: SqliteCatalogStoreOptions = {}
     list: whileOpen.guard(list),
     count: whileOpen.guard(count),
     countEach: whileOpen.guard(countEach),
+    get: whileOpen.guard(get),
     find: whileOpen.guard(find),
     rank: whileOpen.guard(rank),
     countTerms: whileOpen.guard(countTerms),

@@ -9,7 +9,15 @@ import { createIssues } from "@farebox/core/issues";
 import type { RequestHandler } from "express";
 import { logFailure } from "../log.js";
 import { checkLogger, hasMethods } from "../options.js";
-import { CONTENT_SECURITY_POLICY, type PageQuery, type PageResults, problemPage, resultsPage } from "./document.js";
+import {
+  CONTENT_SECURITY_POLICY,
+  type FilterCounts,
+  type PageQuery,
+  type PageResults,
+  problemPage,
+  resultsPage,
+  servicePage,
+} from "./document.js";
 
 /** Services per page. */
 const PER_PAGE = 20;
@@ -26,14 +34,14 @@ export interface CatalogPageOptions {
 
 /**
  * Creates a handler that shows a catalog as a page: `app.get("/", catalogPage(catalog))`. It reads `query`, `type`, `network`,
- * `maxPrice`, `verified`, `sort` and `cursor` from the URL, stores nothing, and needs no script, image or cookie. Works in
+ * `maxPrice`, `verified`, `sort`, `cursor`, `service` and `tool` from the URL, stores nothing, and needs no script, image or cookie. Works in
  * Express 4 and 5.
  *
  * @throws ConfigError with every issue at once.
  */
 export function catalogPage(catalog: Catalog, options: CatalogPageOptions = {}): RequestHandler {
   const issues = createIssues();
-  if (!hasMethods(catalog, ["list", "search", "countNetworks"])) {
+  if (!hasMethods(catalog, ["list", "search", "find", "countEach"])) {
     issues.add("catalog", "a catalog, e.g. createCatalog(…)", catalog);
   }
   issues.checkKeys("options", options, ["logger"]);
@@ -70,6 +78,8 @@ async function renderPage(
     verified: read("verified"),
     sort: read("sort"),
   };
+  const resource = parameters.get("service");
+  if (resource !== null) return renderService(catalog, { parameters, resource, query, logger });
   const cursor = parameters.get("cursor") ?? undefined;
   const problem = problemOf(query, cursor, catalog);
   if (problem !== undefined) return { status: 400, page: problemPage(query, problem) };
@@ -77,9 +87,42 @@ async function renderPage(
     return { status: 200, page: resultsPage(query, await find(catalog, query, cursor)) };
   } catch (error) {
     logFailure(logger, "catalog_page_failed", error);
-    return { status: 503, page: problemPage(query, "The catalog cannot be read right now. Please try again later.") };
+    return { status: 503, page: problemPage(query, UNREADABLE) };
   }
 }
+
+/** The page of one service. Values of path parameters come as `p.city=Lisbon`. */
+async function renderService(
+  catalog: Catalog,
+  {
+    parameters,
+    resource,
+    query,
+    logger,
+  }: {
+    readonly parameters: URLSearchParams;
+    readonly resource: string;
+    readonly query: PageQuery;
+    readonly logger: Logger | undefined;
+  },
+): Promise<{ readonly status: number; readonly page: string }> {
+  const given = [...parameters].flatMap(([name, value]) =>
+    name.startsWith("p.") && value !== "" ? [[name.slice(2), value.slice(0, MAX_VALUE)] as const] : [],
+  );
+  try {
+    const toolName = parameters.get("tool") ?? "";
+    const entry = resource.length > MAX_RESOURCE ? undefined : await catalog.find({ resource, toolName });
+    if (entry === undefined) return { status: 404, page: problemPage(query, "There is no such service.") };
+    return { status: 200, page: servicePage(entry, Object.fromEntries(given)) };
+  } catch (error) {
+    logFailure(logger, "catalog_page_failed", error);
+    return { status: 503, page: problemPage(query, UNREADABLE) };
+  }
+}
+
+const MAX_RESOURCE = 4_096;
+const MAX_VALUE = 200;
+const UNREADABLE = "The catalog cannot be read right now. Please try again later.";
 
 function problemOf(query: PageQuery, cursor: string | undefined, catalog: Catalog): string | undefined {
   const { type, network, maxPrice, verified, sort } = query;
@@ -112,10 +155,29 @@ async function find(catalog: Catalog, pageQuery: PageQuery, cursor: string | und
   return {
     entries: found.entries,
     total: found.total,
-    networks: await catalog.countNetworks([...networks]),
+    counts: await countAll(catalog, [...networks]),
     nextUrl: found.cursor === undefined ? undefined : urlOf(pageQuery, found.cursor),
     firstUrl: cursor === undefined ? undefined : urlOf(pageQuery),
   };
+}
+
+/** Counts for every filter, in one call. Networks of no entry are left out. */
+async function countAll(catalog: Catalog, networks: readonly string[]): Promise<FilterCounts> {
+  const filters: readonly (readonly [keyof FilterCounts, string, CatalogFilter])[] = [
+    ...(["http", "mcp"] as const).map((type) => ["type", type, { type }] as const),
+    ...PRICE_LIMITS.map((maxPrice) => ["maxPrice", maxPrice, { maxPrice }] as const),
+    ["verified", "true", { verified: true }],
+    ...networks.map((network) => ["network", network, { network }] as const),
+  ];
+  const counts = await catalog.countEach(filters.map(([, , filter]) => filter));
+  const of = (wanted: keyof FilterCounts) =>
+    new Map(
+      filters.flatMap(([name, value], at) => {
+        const count = counts[at] ?? 0;
+        return name !== wanted || (name === "network" && count === 0) ? [] : [[value, count] as const];
+      }),
+    );
+  return { type: of("type"), network: of("network"), maxPrice: of("maxPrice"), verified: of("verified") };
 }
 
 function toFilter({ type, network, maxPrice, verified }: PageQuery): CatalogFilter {

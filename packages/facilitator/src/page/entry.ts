@@ -1,5 +1,5 @@
 /**
- * One service on the page: its methods with their prices, and how to call them.
+ * One service on the page: as a card among others, and with all that it takes.
  *
  * Every text in an entry comes from a seller. It is escaped, and `<bdi>` isolates its writing direction.
  *
@@ -12,23 +12,51 @@ import { formatAmount } from "@farebox/core/scheme";
 import { httpCall, mcpConnection } from "./call.js";
 import { type Html, html, visibleJson } from "./markup.js";
 
-/** Writes the article of an entry. */
-export function entryArticle(entry: CatalogEntry): Html {
-  const { description, tags = [], lastUpdated, type } = entry;
-  const body = type === "mcp" ? toolPart(entry) : methodsOf(entry).map((method) => methodPart(entry, method));
+/** Where a service is shown whole. */
+export type UrlOfEntry = (entry: CatalogEntry) => string;
+
+/** Writes the card of an entry. */
+export function entryCard(entry: CatalogEntry, urlOf: UrlOfEntry): Html {
+  const { description, tags = [], type } = entry;
+  const methods = type === "mcp" ? ["MCP tool"] : methodsOf(entry).map(({ method }) => method);
+  const chips = [...methods, ...tags].map((tag) => html`<li class="chip"><bdi>${tag}</bdi></li>`);
   return html`<article>
-<h2><bdi>${titleOf(entry)}</bdi></h2>
-<p>${verifiedMark(entry)}</p>
-${titleOf(entry) === entry.resource ? undefined : html`<p><code><bdi>${entry.resource}</bdi></code></p>`}
-${description && html`<p><bdi>${description}</bdi></p>`}
-${tags.length > 0 ? html`<p class="quiet">${tags.map((tag) => html`<bdi>${tag}</bdi> `)}</p>` : undefined}
-${body}
-<p class="quiet">Listed <time datetime="${lastUpdated}">${lastUpdated.slice(0, 10)}</time></p>
+<div class="head">${monogram(titleOf(entry))}<div><h2><a href="${urlOf(entry)}"><bdi>${titleOf(entry)}</bdi></a></h2>
+<p>${verifiedMark(entry)}</p></div></div>
+${titleOf(entry) === entry.resource ? undefined : html`<p class="quiet"><code><bdi>${entry.resource}</bdi></code></p>`}
+${description && html`<p class="clamp"><bdi>${description}</bdi></p>`}
+<div class="foot">${cardPrice(entry)}<ul class="chips">${chips}</ul></div>
 </article>`;
 }
 
-function titleOf({ serviceName, toolName, resource }: CatalogEntry): string {
+/** Writes everything about an entry. @param given - Values of path parameters that the visitor sent. */
+export function entryDetail(entry: CatalogEntry, given: Readonly<Record<string, string>>): Html {
+  const { description, tags = [], lastUpdated, type, resource } = entry;
+  const chips = tags.map((tag) => html`<li class="chip"><bdi>${tag}</bdi></li>`);
+  const parts = type === "mcp" ? [toolPart(entry)] : methodsOf(entry).map((method) => methodPart(entry, method, given));
+  return html`<div class="detail">
+<article>
+<div class="head">${monogram(titleOf(entry))}<div><h2><bdi>${titleOf(entry)}</bdi></h2>
+<p>${verifiedMark(entry)}</p></div></div>
+<p><code><bdi>${resource}</bdi></code></p>
+${description && html`<p><bdi>${description}</bdi></p>`}
+${tags.length > 0 ? html`<ul class="chips">${chips}</ul>` : undefined}
+<p class="quiet">Listed <time datetime="${lastUpdated}">${lastUpdated.slice(0, 10)}</time></p>
+</article>
+${parts}
+</div>`;
+}
+
+/** The name of an entry for people. */
+export function titleOf({ serviceName, toolName, resource }: CatalogEntry): string {
   return serviceName ?? toolName ?? resource;
+}
+
+/** A disk with a letter, in a color that depends on the name. The icon that a seller names may be anything, and is not loaded. */
+function monogram(name: string): Html {
+  const [letter = "?"] = name.replace(/^https?:\/\//, "").toUpperCase();
+  const hue = [...name.slice(0, 100)].reduce((sum, one) => (sum * 7 + 53 * (one.codePointAt(0) ?? 0)) % 360, 7);
+  return html`<svg viewBox="0 0 40 40" aria-hidden="true"><rect width="40" height="40" rx="10" fill="hsl(${hue} 55% 36%)"></rect><text x="20" y="26.5" text-anchor="middle" font-size="18" font-weight="700" fill="#fff">${letter}</text></svg>`;
 }
 
 function verifiedMark({ verified, verifiedAt }: CatalogEntry): Html {
@@ -50,24 +78,45 @@ function methodsOf(entry: CatalogEntry): readonly Method[] {
   return entry.methods ?? [{ method, accepts, discoveryInfo }];
 }
 
-function methodPart(entry: CatalogEntry, offered: Method): Html {
+function methodPart(entry: CatalogEntry, offered: Method, given: Readonly<Record<string, string>>): Html {
   const { method, accepts, discoveryInfo } = offered;
   const own = offered.description === entry.description ? undefined : offered.description;
-  const call = httpCall(entry, method, inputOf(discoveryInfo));
-  const missing = call?.missing.map((name) => `{${name}}`).join(", ");
-  const tryIt =
-    call &&
-    html`<details><summary>Try it</summary>
-<p>Without a payment the service responds with its price.${missing && html` Replace <code><bdi>${missing}</bdi></code> first.`}</p>
-<pre><bdi>${call.curl}</bdi></pre>
-${method === "GET" && call.url !== undefined ? html`<p><a href="${call.url}" rel="nofollow noopener noreferrer">Open it in the browser</a></p>` : undefined}
-</details>`;
-  return html`<div class="method">
-<p class="price"><b><bdi>${method}</bdi></b> ${pricesOf(accepts)}</p>
+  return html`<section class="card">
+<h3><bdi>${method}</bdi></h3>
 ${own && html`<p><bdi>${own}</bdi></p>`}
-${tryIt}
+${offersPart(accepts)}
+${tryPart(entry, method, withValues(inputOf(discoveryInfo), given))}
 ${inputAndOutput(offered)}
-</div>\n`;
+</section>\n`;
+}
+
+/** What the visitor filled in takes the place of the examples. */
+function withValues(input: JsonObject, given: Readonly<Record<string, string>>): JsonObject {
+  const { pathParams } = input;
+  return { ...input, pathParams: { ...(isJsonObject(pathParams) ? pathParams : {}), ...given } };
+}
+
+/** A link that opens the service in the browser, whose page takes the payment; or how to call it otherwise. */
+function tryPart(entry: CatalogEntry, method: string, input: JsonObject): Html | undefined {
+  const call = httpCall(entry, method, input);
+  if (call === undefined) return undefined;
+  const line = html`<details><summary>From a terminal</summary>
+<p>Without a payment the service responds with its price.</p>
+<pre><bdi>${call.curl}</bdi></pre></details>`;
+  if (method !== "GET") return html`<p>A link cannot send ${method}. A client can.</p>${line}`;
+  if (call.url === undefined) return html`${parametersForm(entry, call.missing)}${line}`;
+  return html`<p><a class="button" href="${call.url}" target="_blank" rel="nofollow noopener noreferrer">Try it in the browser</a></p>
+<p class="quiet">It opens the service. If the service asks for a payment, its page may take one from your wallet.</p>${line}`;
+}
+
+/** The page itself builds the link, so that no form is sent to another server. */
+function parametersForm({ resource, toolName }: CatalogEntry, missing: readonly string[]): Html {
+  const fields = missing.map(
+    (name) => html`<label><bdi>${name}</bdi> <input name="p.${name}" required maxlength="200"></label>`,
+  );
+  return html`<p>To try it, fill in what the URL needs:</p>
+<form method="get"><input type="hidden" name="service" value="${resource}">
+${toolName && html`<input type="hidden" name="tool" value="${toolName}">`}${fields}<button>Make the link</button></form>`;
 }
 
 function toolPart(entry: CatalogEntry): Html {
@@ -80,15 +129,17 @@ function toolPart(entry: CatalogEntry): Html {
     : html`<p>The seller does not say where the server of this tool is.</p>`;
   const example = input["example"];
   const call = { name: toolName, ...(example === undefined ? {} : { arguments: example }) };
-  return html`<div class="method">
-<p class="price"><b>MCP tool</b> <code><bdi>${toolName}</bdi></code> ${pricesOf(accepts)}</p>
+  return html`<section class="card">
+<h3>MCP tool <code><bdi>${toolName}</bdi></code></h3>
+${offersPart(accepts)}
+<p>Browsers cannot call a tool. A client can.</p>
 <details><summary>How to connect</summary>
 ${how}
 <p>Parameters of <code>tools/call</code>:</p>
 <pre><bdi>${shorten(visibleJson(call, 2))}</bdi></pre>
 </details>
 ${inputAndOutput({ method: "", accepts, discoveryInfo })}
-</div>`;
+</section>`;
 }
 
 function inputAndOutput({ accepts, discoveryInfo }: Method): Html | undefined {
@@ -98,8 +149,8 @@ function inputAndOutput({ accepts, discoveryInfo }: Method): Html | undefined {
   return html`<details><summary>Input and output</summary><pre><bdi>${shorten(visibleJson(shown, 2))}</bdi></pre></details>`;
 }
 
-/** A page has twenty services, and each may declare a lot. The discovery API has the whole. */
-const MAX_JSON = 6_000;
+/** A service may declare a lot. The discovery API has the whole. */
+const MAX_JSON = 20_000;
 
 function shorten(json: string): string {
   return json.length > MAX_JSON ? `${json.slice(0, MAX_JSON)}\n…` : json;
@@ -110,21 +161,50 @@ function inputOf(info: JsonObject | undefined): JsonObject {
   return isJsonObject(input) ? input : {};
 }
 
-/** The same price is written once, e.g. where two payees take it. */
-function pricesOf(offers: readonly EntryOffer[]): Html {
-  const prices = [...new Map(offers.map(priceOf).map((price) => [String(price), price])).values()];
-  return html`${prices.map((price, at) => html`${at === 0 ? undefined : " or "}<span>${price}</span>`)}`;
+/** Every way to pay: the price, the network, the whole address of the payee, and the time. */
+function offersPart(offers: readonly EntryOffer[]): Html {
+  return html`${offers.map((offer) => {
+    const { scheme, payTo, maxTimeoutSeconds } = offer;
+    return html`${priceOf(offer)}
+<dl>
+<div><dt>Paid to</dt><dd><code><bdi>${payTo}</bdi></code></dd></div>
+<div><dt>Scheme</dt><dd><code><bdi>${scheme}</bdi></code></dd></div>
+<div><dt>Time to pay</dt><dd>${maxTimeoutSeconds} s</dd></div>
+</dl>`;
+  })}`;
+}
+
+/** The cheapest price in dollars, or the first price. */
+function cardPrice({ accepts }: CatalogEntry): Html {
+  const inDollars = accepts.filter((offer) => stablecoinOf(offer) !== undefined);
+  const [cheapest] = inDollars.toSorted((one, other) => compare(weigh(one), weigh(other)));
+  const shown = cheapest ?? accepts[0];
+  if (shown === undefined) return html``;
+  const others =
+    new Set(accepts.map(({ network, asset, amount, scheme }) => `${network} ${asset} ${amount} ${scheme}`)).size - 1;
+  const more = others === 0 ? undefined : html`<small>and ${others} other ${others === 1 ? "price" : "prices"}</small>`;
+  return html`<div>${priceOf(shown)}${more}</div>`;
+}
+
+function compare(one: bigint, other: bigint): number {
+  return one < other ? -1 : Number(one > other);
+}
+
+/** In units of 10⁻¹⁸ dollars. */
+function weigh(offer: EntryOffer): bigint {
+  return BigInt(offer.amount) * 10n ** BigInt(18 - (stablecoinOf(offer)?.decimals ?? 0));
 }
 
 /** A token that is no known stablecoin is shown by its address: its name is only what the seller says. */
 function priceOf(offer: EntryOffer): Html {
   const { scheme, amount, asset, network } = offer;
   const coin = stablecoinOf(offer);
-  const price =
-    coin === undefined
-      ? html`${amount} atomic units of <code><bdi>${asset}</bdi></code>`
-      : html`$${formatAmount(BigInt(amount), coin.decimals)} ${coin.symbol}`;
-  const other = scheme === "exact" || scheme === "upto" ? undefined : html` by <code><bdi>${scheme}</bdi></code>`;
+  const upTo = scheme === "upto" ? "up to " : "";
   const named = networkName(network) ?? html`<code><bdi>${network}</bdi></code>`;
-  return html`${scheme === "upto" ? "up to " : ""}${price} on ${named}${other}`;
+  const other = scheme === "exact" || scheme === "upto" ? undefined : html` by <code><bdi>${scheme}</bdi></code>`;
+  if (coin === undefined) {
+    return html`<p class="price">${upTo}${amount} <small>atomic units of <code><bdi>${asset}</bdi></code> on ${named}${other}</small></p>`;
+  }
+  const price = formatAmount(BigInt(amount), coin.decimals);
+  return html`<p class="price">${upTo}$${price} <small>${price} ${coin.symbol} on ${named}${other}</small></p>`;
 }
