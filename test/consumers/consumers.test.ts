@@ -31,6 +31,7 @@ const PACKED = [
   "facilitator",
   "farebox",
   "mcp",
+  "paywall",
   "stores",
   "svm",
   "testing",
@@ -63,7 +64,7 @@ describe("on Express 5", () => {
     const installed = packagesIn(join(folder, "node_modules"));
     const ours = installed.filter((name) => name.startsWith("@farebox/"));
     expect(installed).toContain("express");
-    expect(ours.sort()).toEqual(["@farebox/bazaar", "@farebox/core", "@farebox/express"]);
+    expect(ours.sort()).toEqual(["@farebox/bazaar", "@farebox/core", "@farebox/express", "@farebox/paywall"]);
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
   });
 

@@ -50,6 +50,7 @@ button[disabled] { opacity: .65; cursor: default; }
 @keyframes spin { to { transform: rotate(1turn); } }
 .problem { border-inline-start: 4px solid var(--bad); padding: .5rem .75rem; background: var(--bg); border-radius: 6px; overflow-wrap: anywhere; }
 .good { display: flex; align-items: center; gap: .6rem; color: var(--ok); font-size: 1.25rem; font-weight: 700; }
+.shown > * + * { margin-block-start: .75rem; }
 .row { display: flex; flex-wrap: wrap; gap: .75rem; }
 .shown img, .shown video { display: block; max-width: 100%; height: auto; border-radius: 10px; }
 .shown audio { width: 100%; }

@@ -106,8 +106,9 @@ function readTexts(
 
 function readTranslation(given: JsonObject, path: string, issues: Issues): PaywallTranslation {
   const read: { -readonly [key in keyof PaywallTexts]?: string } = {};
-  for (const key of Object.keys(given) as (keyof PaywallTexts)[]) {
-    const text = given[key];
+  for (const key of Object.keys(ENGLISH) as (keyof PaywallTexts)[]) {
+    const { [key]: text } = given;
+    if (text === undefined) continue;
     const holes = holesOf(ENGLISH[key]);
     if (typeof text !== "string" || text.trim() === "" || text.length > MAX_TEXT) {
       issues.add(issuePath(path, key), `a text of 1 to ${MAX_TEXT} characters`, text);
