@@ -1,5 +1,6 @@
 /**
- * Compares Farebox with the reference, failure by failure and path by path, and writes `docs/background/comparison.md`.
+ * Compares Farebox with the reference, failure by failure, path by path, and their pages in the browser, and writes
+ * `docs/background/comparison.md`.
  *
  * @module
  */
@@ -7,15 +8,19 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { comparePaths } from "../bypass/compare.js";
 import { compareFailures } from "../faults/compare/run.js";
 import { renderComparison, type Versions } from "./document.js";
+import { comparePages } from "./pages.js";
 
 /** From where this is when it is compiled. */
 const ROOT = new URL("../../../../", import.meta.url);
 
 const failures = await compareFailures();
 const paths = await comparePaths();
+const pages = await comparePages();
 const document = new URL("docs/background/comparison.md", ROOT);
-writeFileSync(document, renderComparison({ failures, paths }, readVersions()));
-console.log(`${failures.length} failures and ${paths.length} paths compared in ${document.pathname}`);
+writeFileSync(document, renderComparison({ failures, paths, pages }, readVersions()));
+console.log(
+  `${failures.length} failures and ${paths.length} paths and ${pages.length} rows about pages compared in ${document.pathname}`,
+);
 
 /** As they are installed, not as they are asked for. */
 function readVersions(): Versions {

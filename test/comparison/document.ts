@@ -6,11 +6,13 @@
 import { type Compared, renderPaths } from "../bypass/document.js";
 import type { ComparedFailure } from "../faults/compare/run.js";
 import { renderFailures } from "../faults/compare/table.js";
+import { type ComparedPage, renderPages } from "./pages.js";
 
 /** What was compared. */
 export interface Comparison {
   readonly failures: readonly ComparedFailure[];
   readonly paths: readonly Compared[];
+  readonly pages: readonly ComparedPage[];
 }
 
 /** Versions of what was compared. */
@@ -25,7 +27,7 @@ export interface Versions {
 const COMMAND = "npx -y pnpm@10 compare";
 
 /** Writes the document. */
-export function renderComparison({ failures, paths }: Comparison, versions: Versions): string {
+export function renderComparison({ failures, paths, pages }: Comparison, versions: Versions): string {
   const [five, four] = versions.express;
   return `# Farebox and the reference, compared
 
@@ -44,5 +46,6 @@ ${COMMAND}
 | Node | ${versions.node} |
 
 ${renderFailures(failures)}
-${renderPaths(paths)}`;
+${renderPaths(paths)}
+${renderPages(pages)}`;
 }

@@ -8,7 +8,9 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
+import { CHROMIUM } from "../paywall/stage.js";
 
 const DEMO = new URL("../../examples/demo/dist/", import.meta.url).pathname;
 
@@ -65,6 +67,39 @@ test("the demo keeps serving with --serve, takes a payment by hand, and stops wh
   expect(out).toContain(`curl -i http://127.0.0.1:${port}/weather`);
   expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
 }, 60_000);
+
+test.skipIf(CHROMIUM === undefined)(
+  "the demo names a page with --browser, in which one click pays",
+  async () => {
+    const port = await freePorts();
+    const demo = run("main.js", "--browser", "--port", String(port));
+    const finished = finish(demo);
+    const lines = createInterface({ input: demo.stdout! });
+    const url = await new Promise<string>((resolve) =>
+      lines.on("line", (line) => {
+        const [found] = /http:\/\/\S+\/weather/.exec(line) ?? [];
+        if (found !== undefined) resolve(found);
+      }),
+    );
+    const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", args: ["--no-sandbox"] });
+    const page = await browser.newPage();
+    await page.goto(url);
+    await page.getByRole("button", { name: "Pay $0.001" }).click();
+    await page.getByRole("heading", { name: "Paid" }).waitFor();
+    expect(await page.locator("pre").textContent()).toContain("Lisbon");
+    // Another origin cannot have the wallet sign: it may not send JSON without being asked.
+    const other = await fetch(new URL("/demo-wallet", url), {
+      method: "POST",
+      headers: { "content-type": "text/plain" },
+      body: "{}",
+    });
+    expect(other.status).toBe(415);
+    await browser.close();
+    demo.kill("SIGINT");
+    expect(await finished).toMatchObject({ code: 0, err: "" });
+  },
+  60_000,
+);
 
 test("the demo sends one payment to two processes with --processes 2, and it runs and settles once", async () => {
   const { code, out, err } = await finish(run("main.js", "--processes", "2"));
@@ -167,7 +202,7 @@ async function freePorts(): Promise<number> {
     const servers = [createServer().listen(0, "127.0.0.1")];
     await once(servers[0]!, "listening");
     const { port } = servers[0]!.address() as AddressInfo;
-    for (const next of [port + 1, port + 2]) servers.push(createServer().listen(next, "127.0.0.1"));
+    for (const next of [port + 1, port + 2, port + 3]) servers.push(createServer().listen(next, "127.0.0.1"));
     const results = await Promise.allSettled(servers.slice(1).map((server) => once(server, "listening")));
     for (const server of servers) server.close();
     if (results.every(({ status }) => status === "fulfilled")) return port;

@@ -206,7 +206,27 @@ describe("a body of the seller's", () => {
     const shop = await openShop(express5, { ...plan, options: { logger } });
     const asked = await shop.ask();
     expect([asked.status, asked.json()]).toMatchObject([402, { x402Version: 2, error: "Payment required" }]);
-    expect(lines).toEqual([["body_failed", expect.objectContaining({ route: "GET /paid", body: "unpaidBody" })]]);
+    expect(lines[0]).toEqual(["body_failed", expect.objectContaining({ route: "GET /paid", body: "unpaidBody" })]);
+    expect(lines.slice(1).map(([event]) => event)).toEqual(["FAREBOX_BODY_FAILED"]);
+  });
+
+  test("of a 503 has the reason and the time, and keeps Retry-After; a payment by it settles once", async () => {
+    const unavailable: object[] = [];
+    const shop = await openShop(
+      express5,
+      route({
+        unavailableBody: ({ path }, why) => {
+          unavailable.push(why);
+          return { contentType: "application/json", body: { path, wait: why.retryAfterSeconds } };
+        },
+      }),
+    );
+    shop.facilitator.failNext("unknown");
+    const first = await shop.pay();
+    expect([first.status, first.json()]).toEqual([503, { path: "/paid", wait: Number(first.headers["retry-after"]) }]);
+    expect(unavailable).toEqual([{ reason: "settlement_pending", retryAfterSeconds: expect.any(Number) }]);
+    const again = await shop.ask({ payment: first.payment! });
+    expect([again.status, again.json()]).not.toEqual([402, expect.anything()]);
   });
 
   test("is the challenge if the function takes longer than 5 seconds", async () => {
@@ -233,7 +253,10 @@ describe("a body of the seller's", () => {
     await Promise.resolve();
     act();
     expect((await asking).json()).toMatchObject({ error: "Payment required" });
-    expect([delays.includes(5000), lines.map(([event]) => event)]).toEqual([true, ["body_failed"]]);
+    expect([delays.includes(5000), lines.map(([event]) => event)]).toEqual([
+      true,
+      ["body_failed", "FAREBOX_BODY_FAILED"],
+    ]);
   });
 
   test("is not asked for where a payment was refused, or its outcome is unknown", async () => {

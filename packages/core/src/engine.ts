@@ -337,7 +337,7 @@ function createParts(settings: Settings) {
     publicUrl: settings.publicUrls.publicUrl,
   });
   const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
-  const bodies = new OwnBodies({ logger, timer });
+  const bodies = new OwnBodies({ findings, logger, timer });
   const deadlines = new Deadlines({ rpc, findings, logger, now, timer });
   const admissions = new Admissions({
     ...{

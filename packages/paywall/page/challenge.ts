@@ -75,7 +75,7 @@ export function writePayment(challenge: Challenge, { requirements }: Option, sig
 }
 
 /** Text as base64. */
-export function encodeBase64(text: string): string {
+function encodeBase64(text: string): string {
   return bytesToBase64(new TextEncoder().encode(text));
 }
 
@@ -103,7 +103,7 @@ export function randomHex(bytes: number): string {
 }
 
 /** `10000` of 6 decimals is `0.01`. */
-export function formatUnits(atomic: bigint, decimals: number): string {
+function formatUnits(atomic: bigint, decimals: number): string {
   const digits = atomic.toString().padStart(decimals + 1, "0");
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
   const whole = digits.slice(0, digits.length - decimals);

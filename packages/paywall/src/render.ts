@@ -15,6 +15,7 @@ import {
   type PaywallOffer,
   type PaywallSettings,
 } from "@farebox/core/adapter";
+import { formatAmount } from "@farebox/core/scheme";
 import { factsOf } from "./networks.js";
 import { PAGE_SCRIPT, VIEWER_SCRIPT } from "./page.generated.js";
 import type { FreshData, OptionData, PageData, SolanaData } from "./page-data.js";
@@ -86,8 +87,8 @@ function optionOf({ requirements, symbol, decimals, isUpTo, facts }: PaywallOffe
     networkName: networkName(network) ?? network,
     symbol,
     decimals: decimals ?? null,
-    amount: decimals === undefined ? `${amount} ${symbol}` : `${formatUnits(amount, decimals)} ${symbol}`,
-    dollars: coin === undefined ? null : `$${formatUnits(amount, coin.decimals)}`,
+    amount: decimals === undefined ? `${amount} ${symbol}` : `${formatAmount(BigInt(amount), decimals)} ${symbol}`,
+    dollars: coin === undefined ? null : `$${formatAmount(BigInt(amount), coin.decimals)}`,
     isUpTo,
     chain: known?.chain ?? null,
     explorer: known?.explorer ?? null,
@@ -99,14 +100,6 @@ function readSolana(facts: PaywallOffer["facts"]): SolanaData | null {
   const { blockhash, program, decimals } = facts ?? {};
   const isWhole = typeof blockhash === "string" && typeof program === "string" && typeof decimals === "number";
   return isWhole ? { blockhash, program, decimals } : null;
-}
-
-/** Exact: `10000` of 6 decimals is `0.01`. */
-function formatUnits(amount: string, decimals: number): string {
-  const digits = amount.padStart(decimals + 1, "0");
-  const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
-  return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
 function summaryOf({ chosen: { texts }, url, offers }: PaywallInput, { options }: PageData): string {

@@ -266,6 +266,7 @@ export const MEANT: readonly Meant[] = [
     heading: "Exposed headers",
     explains: ({ path, reference }) => reference === ABSENT && path === "headers.access-control-expose-headers",
   },
+  { heading: "Page for browsers", explains: ({ path, reference }) => path === "headers.vary" && reference === ABSENT },
   { heading: "ETag", explains: ({ path, compat }) => path === "headers.etag" && compat === ABSENT },
   {
     heading: "Cache-Control",

@@ -35,6 +35,7 @@ export type FindingCode =
   | "FAREBOX_BODY_NOT_PARSED"
   | "FAREBOX_BODY_NOT_KEPT"
   | "FAREBOX_REQUEST_UNNAMED"
+  | "FAREBOX_BODY_FAILED"
   | "FAREBOX_PAYMENT_HEADER_READ"
   | "FAREBOX_METERED_UNCOUNTED"
   | "FAREBOX_METERED_NOT_SHARED"
@@ -150,6 +151,11 @@ export function unnamedRequestFinding(route: string): Finding {
     route,
     "A request reached its handler by a method or path that none of the handler's keys names, or after it had paid another price; it got 404 and was not charged",
   );
+}
+
+/** A function of the seller's that writes a body, or a page, failed. */
+export function bodyFailedFinding(route: string, body: string): Finding {
+  return finding("FAREBOX_BODY_FAILED", route, `Its ${body} failed, so the client got the usual body; the log has why`);
 }
 
 /** A handler looks for the header of the payment, which is removed. */
@@ -304,6 +310,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Mount the parser of such bodies (multer, say) behind the payments, or have it keep the bytes in req.rawBody",
   FAREBOX_REQUEST_UNNAMED:
     "Add a key for it; if middleware changes the method or URL of requests, mount that middleware before the table",
+  FAREBOX_BODY_FAILED: "Let the function return what its option says, within 5 seconds",
   FAREBOX_PAYMENT_HEADER_READ:
     "Read req.payment, which has the payer and the amount, or set keepPaymentHeader for the route if the signed payment itself is needed",
   FAREBOX_METERED_UNCOUNTED: "Call req.payment.charge(price) in the handler, before it writes what it charges for",

@@ -7,6 +7,7 @@
  * @see `docs/guides/routes.md`, "Bodies of your own"
  * @module
  */
+import { bodyFailedFinding, type Findings } from "../events/findings.js";
 import { type SellersBody, writeBody } from "../events/hooks.js";
 import { describeThrown, type Logger } from "../events/logger.js";
 import type { PaywallHtml, SettlementFailure, StartTimer, Unavailable } from "../options.js";
@@ -17,6 +18,7 @@ import { type AwaitedResponse, type GateResponse, withBody } from "./responses.j
 
 /** What the seller's bodies need. */
 export interface OwnBodiesDeps {
+  readonly findings: Pick<Findings, "add">;
   readonly logger: Logger;
   readonly timer: StartTimer;
 }
@@ -97,7 +99,7 @@ export class OwnBodies {
     usual: GateResponse | (() => AwaitedResponse),
     make: () => Promise<GateResponse>,
   ): Promise<GateResponse> {
-    const { logger, timer } = this.#deps;
+    const { findings, logger, timer } = this.#deps;
     let stopTimer = () => {};
     try {
       const late = new Promise<never>((_, reject) => {
@@ -106,6 +108,7 @@ export class OwnBodies {
       return await Promise.race([make(), late]);
     } catch (error) {
       logger.error("body_failed", { route, body: what, ...describeThrown(error) });
+      findings.add(bodyFailedFinding(route, what));
       return typeof usual === "function" ? await usual() : usual;
     } finally {
       stopTimer();
