@@ -168,7 +168,7 @@ async function measure(browser: Browser, { plain, page: handler }: Seller): Prom
   });
   const opened = await page.goto(`${shop.url}/weather`);
   // Some of what a page sends comes later.
-  await page.waitForTimeout(3_000);
+  await page.waitForTimeout(8_000);
   isDone = true;
   const html = (await opened?.body()) ?? Buffer.alloc(0);
   await page.evaluate(AXE);
