@@ -5,8 +5,9 @@ import { createHttpFacilitator, type Facilitator } from "@farebox/core";
 import type { Express } from "express";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CHROMIUM, type EvmPayer, openPage, Stage } from "./stage.js";
-import { injectEvmWallet, type WalletControl } from "./wallets.js";
+import { keypair } from "../../packages/svm/src/payments.fixture.js";
+import { CHROMIUM, type EvmPayer, openPage, SOLANA_PAYEE, Stage } from "./stage.js";
+import { injectEvmWallet, injectSolanaWallet, type WalletControl } from "./wallets.js";
 
 const ROUTES = { "GET /weather": { price: "$0.01", description: "The weather" } } as const;
 const sendWeather = (app: Express) => void app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
@@ -117,6 +118,42 @@ describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
     expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
   });
 
+  test("a proxy that gives up is no outcome: the same payment is sent again", async () => {
+    const shop = await stage.sell(ROUTES, sendWeather);
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    const statuses = [502, 504, 500];
+    await page.route("**/weather", async (route) => {
+      const status = statuses.shift();
+      if (status === undefined) return route.continue();
+      // The first one has reached the seller.
+      if (status === 502) await route.fetch();
+      return route.fulfill({ status, body: "<h1>Bad gateway</h1>" });
+    });
+    await pay(page);
+    for (const _ of [502, 504, 500]) await page.getByRole("button", { name: "Try now" }).click();
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
+  test("a response of somebody in front of the seller does not say that nothing was charged", async () => {
+    const shop = await stage.sell(ROUTES, sendWeather);
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    let isBlocked = true;
+    await page.route("**/weather", async (route) => {
+      if (!isBlocked) return route.continue();
+      isBlocked = false;
+      await route.fetch();
+      return route.fulfill({ status: 403, body: "blocked" });
+    });
+    await pay(page);
+    await page.getByText("It does not say whether you were charged").waitFor();
+    await page.reload();
+    await paid(page);
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
   test("an expired payment is signed anew, once", async () => {
     let laterMs = 0;
     const shop = await stage.sell(ROUTES, sendWeather, { now: () => Date.now() + laterMs });
@@ -127,6 +164,45 @@ describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
     await paid(page);
     expect(wallet.count("eth_signTypedData_v4")).toBe(2);
     expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
+  test("a blockhash that has expired on Solana is replaced, and the payment signed anew", async () => {
+    const keys = keypair(63);
+    stage.svm.setBalance(keys.publicKey.toBase58(), 1_000_000n);
+    const before = stage.svm.balanceOf(SOLANA_PAYEE) ?? 0n;
+    const accepts = { network: stage.svm.network, price: "$0.01", payTo: SOLANA_PAYEE } as const;
+    const shop = await stage.sell({ "GET /weather": { accepts } }, sendWeather);
+    const sun = await stage.context();
+    const signer = await injectSolanaWallet(sun, { keypair: keys });
+    const { page } = await openPage(sun, `${shop.url}/weather`);
+    stage.svm.expireBlockhash();
+    await pay(page);
+    await paid(page);
+    expect(stage.svm.balanceOf(SOLANA_PAYEE)).toBe(before + 10_000n);
+    expect(signer.count("signTransaction")).toBe(2);
+    await sun.close();
+  });
+
+  test("a metered response is shown as it comes, and its receipt when it is settled", async () => {
+    const { address: payTo } = await stage.payer(0n);
+    const accepts = { scheme: "upto", network: stage.chain.network, price: "$0.05", payTo, settle: "metered" } as const;
+    const shop = await stage.sell({ "GET /words": { accepts } }, (app) =>
+      app.get("/words", async (req, res) => {
+        res.type("text/plain");
+        for (const word of ["one ", "two "]) {
+          await req.payment?.charge("$0.01");
+          res.write(word);
+        }
+        res.end();
+      }),
+    );
+    const { page } = await openPage(context, `${shop.url}/words`);
+    await page.getByRole("button", { name: "Approve up to $0.05" }).click();
+    await paid(page);
+    expect(await page.locator("pre").textContent()).toBe("one two ");
+    expect(await page.locator("#receipt dl").textContent()).toContain("0.02 USDC");
+    expect(await stage.chain.balanceOf(payTo)).toBe(20_000n);
+    await shop.payments.close();
   });
 
   test("a redirect on this server is followed, one to another is told", async () => {

@@ -386,7 +386,7 @@ function createParts(settings: Settings) {
       logger,
     },
     bodies,
-    pages: new Pages({ loadPaywall: settings.loadPaywall, bodies, rpc, logger, now }),
+    pages: new Pages({ loadPaywall: settings.loadPaywall, bodies, rpc, logger, now, timer }),
     ...{ tokens, now, publicUrls: settings.publicUrls },
     copyWaitMs: settings.copyWaitMs,
     signatures: new SignatureChecks(settings.verifySignatures),

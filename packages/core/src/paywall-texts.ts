@@ -23,7 +23,8 @@ export const ENGLISH = {
   noWallet: "No wallet was found in this browser that can pay this.",
   noWalletHelp: "Install a wallet for {networks}, and reload this page. Or pay with a client, as below.",
   insecure: "Wallets on Solana need a page over HTTPS.",
-  noNode: "The seller has set no node for {network}, so this page cannot prepare a payment there. A client can pay.",
+  noNode:
+    "This page cannot prepare a payment on {network}: the seller has no node there that responds. A client can pay.",
   withClient: "Pay with a client",
   withClientHelp:
     "Programs pay over x402: they read the PAYMENT-REQUIRED header of this response, sign a payment, and repeat the request with it.",
@@ -55,9 +56,13 @@ export const ENGLISH = {
   expired: "The payment expired before it was settled. You were not charged. Please sign a new one.",
   priceChanged: "The price has changed to {price}. You were not charged.",
   refused: "The payment was refused: {reason}. You were not charged.",
+  used: "This payment was used before, and is not charged again: {reason}.",
+  unclear:
+    "The response {status} is not of the seller's payments. It does not say whether you were charged: look into your wallet, or reload this page to ask again with the same payment.",
   notCharged: "The server responded with {status}. You were not charged.",
   charged: "The server responded with {status}, after the payment was settled.",
   lost: "The payment was settled. Its response is no longer available.",
+  cut: "The connection broke while the response came.",
   redirected: "The payment was sent, and the seller's response leads to another page, which this page cannot open.",
   walletFailed: "{wallet} failed: {reason}",
   unpayable: "This page cannot pay this way. A client can.",

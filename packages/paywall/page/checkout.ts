@@ -15,9 +15,9 @@ import {
   writePayment,
 } from "./challenge.js";
 import { disk, el, fill, shorten } from "./dom.js";
-import { isPayableByEvm, signByEvm } from "./evm.js";
+import { isPayableByEvm, messageOf, signByEvm } from "./evm.js";
 import { dropView, keepPending, type Pending, readPending, readView } from "./pending.js";
-import { type Outcome, type Receipt, send } from "./send.js";
+import { type Outcome, type Receipt, readReceipt, send } from "./send.js";
 import { openView, show } from "./show.js";
 import { hindranceOf, isWalletFor, signBySvm } from "./svm.js";
 import { findWallets, type Wallet } from "./wallets.js";
@@ -28,6 +28,11 @@ const PAGE_DATA = "application/vnd.farebox.page+json";
 
 /** Data that are older are asked for again before something is signed. */
 const FRESH_MS = 20_000;
+
+/** A receipt that comes later is asked for so often, a second apart. */
+const MOST_RECEIPT_QUESTIONS = 20;
+
+type Refused = Extract<Outcome, { kind: "refused" }>;
 
 /** Part of the page that is built anew when wallets or choices change. */
 export class Checkout {
@@ -234,8 +239,9 @@ export class Checkout {
       keepPending(pending);
       await this.#deliver(pending, isAgain);
     } catch (error) {
-      if (!(error instanceof PayError)) throw error;
-      this.#fail(error.message);
+      const reason = messageOf(error);
+      const isKnown = error instanceof PayError;
+      this.#fail(isKnown ? reason : fill(this.#text("walletFailed"), { wallet: wallet.name, reason }));
     }
   }
 
@@ -311,7 +317,10 @@ export class Checkout {
   async #conclude(outcome: Outcome, pending: Pending, isAgain: boolean): Promise<void> {
     switch (outcome.kind) {
       case "refused":
-        return this.#refuse(outcome.error, pending.option, isAgain);
+        return this.#refuse(outcome, pending.option, isAgain);
+      case "unclear":
+        this.#fail(fill(this.#text("unclear"), { status: statusOf(outcome.response) }));
+        return this.#show(outcome.response, undefined, pending);
       case "redirected":
         return this.#finish(undefined, pending, this.#text("redirected"));
       case "lost":
@@ -322,17 +331,45 @@ export class Checkout {
   }
 
   async #receive(response: Response, receipt: Receipt | undefined, pending: Pending): Promise<void> {
-    const status = `${response.status} ${response.statusText}`.trim();
+    const status = statusOf(response);
     const isPaid = receipt?.success === true;
     if (!response.ok && !isPaid) this.#fail(fill(this.#text("notCharged"), { status }));
     else this.#finish(receipt, pending, response.ok ? undefined : fill(this.#text("charged"), { status }));
     dropView();
-    const link = linkOf(receipt, pending.option, this.#text("viewTransaction"));
-    const view = { label: this.#text(isPaid ? "paid" : "received"), close: this.#text("close"), link };
-    await show(response, this.#result, { texts: this.#page.texts, view }).catch(() => this.#say(this.#text("lost")));
+    await this.#show(response, receipt, pending);
+    const later = response.headers.get("PAYMENT-RECEIPT-URL");
+    if (!isPaid && response.ok && later !== null) await this.#receiveReceipt(later, pending);
   }
 
-  #refuse(error: string, option: OptionData, isAgain: boolean): Promise<void> | void {
+  /** If the connection breaks, the same payment gets a copy of the response. */
+  async #show(response: Response, receipt: Receipt | undefined, pending: Pending): Promise<void> {
+    const isPaid = receipt?.success === true;
+    const link = linkOf(receipt, pending.option, this.#text("viewTransaction"));
+    const view = { label: this.#text(isPaid ? "paid" : "received"), close: this.#text("close"), link };
+    try {
+      await show(response, this.#result, { texts: this.#page.texts, view });
+    } catch {
+      if (!isPaid) return this.#say(this.#text("cut"));
+      keepPending(pending);
+      this.#again.textContent = this.#text("tryAgain");
+      this.#again.onclick = () => location.reload();
+      this.#again.hidden = false;
+      this.#say(this.#text("cut"));
+    }
+  }
+
+  /** A metered response is paid when it is over. */
+  async #receiveReceipt(url: string, pending: Pending): Promise<void> {
+    for (let attempt = 0; attempt < MOST_RECEIPT_QUESTIONS; attempt++) {
+      const response = await fetch(url).catch(() => undefined);
+      if (response === undefined || (response.status !== 202 && !response.ok)) return;
+      const receipt = response.status === 202 ? undefined : readReceipt(await response.json().catch(() => undefined));
+      if (receipt !== undefined) return this.#finish(receipt, pending, undefined);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }
+
+  #refuse({ error, message = error }: Refused, option: OptionData, isAgain: boolean): Promise<void> | void {
     const isExpired = /expired|valid_before|block_?hash/i.test(error);
     if (isExpired && !isAgain && this.#wallet !== undefined) {
       this.#problem.replaceChildren(el("p", { class: "problem" }, this.#text("expired")));
@@ -341,8 +378,9 @@ export class Checkout {
     }
     const { networkName: network } = option;
     if (isExpired) this.#fail(this.#text("expired"));
+    else if (/used|nonce|duplicate|already/i.test(error)) this.#fail(fill(this.#text("used"), { reason: error }));
     else if (/insufficient_(?:funds|balance)/.test(error)) this.#fail(fill(this.#text("noFundsUnknown"), { network }));
-    else this.#fail(fill(this.#text("refused"), { reason: error }));
+    else this.#fail(fill(this.#text("refused"), { reason: message }));
   }
 
   // What is said about it
@@ -427,6 +465,7 @@ export class Checkout {
       anchor,
     ];
     this.#problem.replaceChildren();
+    document.getElementById("receipt")?.remove();
     this.#problem.after(el("div", { id: "receipt", class: "shown" }, ...parts));
     this.#root.parentElement?.classList.add("wide");
     heading.focus();
@@ -435,6 +474,10 @@ export class Checkout {
   #text(name: string): string {
     return this.#page.texts[name] ?? name;
   }
+}
+
+function statusOf({ status, statusText }: Response): string {
+  return `${status} ${statusText}`.trim();
 }
 
 function setText(id: string, text: string): void {

@@ -29,7 +29,8 @@ const POLLS = 200;
 /** Whether the page can pay this offer with an EVM wallet. */
 export function isPayableByEvm({ scheme, extra }: Requirements): boolean {
   if (scheme === "upto") return isAddress(extra["facilitatorAddress"]);
-  return scheme === "exact" && (isPermit2(scheme, extra) || typeof extra["name"] === "string");
+  if (scheme !== "exact") return false;
+  return isPermit2(scheme, extra) || (typeof extra["name"] === "string" && typeof extra["version"] === "string");
 }
 
 /** Signs a payment. @throws PayError with what the person can do */
@@ -233,7 +234,7 @@ class EvmSigner {
     const { asset, extra } = this.#option.requirements;
     return {
       name: extra["name"],
-      version: extra["version"] ?? "1",
+      version: extra["version"],
       chainId: chainOf(this.#option.requirements),
       verifyingContract: asset,
     };

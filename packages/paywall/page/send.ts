@@ -11,8 +11,10 @@ import { dropPending, keepPending, type Pending } from "./pending.js";
 export type Outcome =
   /** The response of the seller's handler. */
   | { readonly kind: "response"; readonly response: Response; readonly receipt: Receipt | undefined }
-  /** Nothing was charged. `error`: the reason of the protocol. */
-  | { readonly kind: "refused"; readonly error: string }
+  /** The payment is not taken. `error`: the reason of the protocol; `message`: what the server says besides. */
+  | { readonly kind: "refused"; readonly error: string; readonly message: string | undefined }
+  /** A response of something between here and the seller's payments. It may have been charged. */
+  | { readonly kind: "unclear"; readonly response: Response }
   /** Settled, and the response cannot be had. */
   | { readonly kind: "lost"; readonly receipt: Receipt | undefined }
   | { readonly kind: "redirected" };
@@ -57,6 +59,7 @@ export async function send(pending: Pending, accept: string, onSend: () => void,
         keepPending(current);
       }
       const outcome = await outcomeOf(response);
+      if (outcome?.kind === "unclear") return outcome;
       if (outcome !== undefined) return end(outcome);
     }
     const asked = Number(response?.headers.get("Retry-After"));
@@ -92,36 +95,46 @@ async function request(pending: Pending, accept: string, redirect: RequestRedire
 /** `undefined`: not known yet, so the same payment is sent again. */
 async function outcomeOf(response: Response): Promise<Outcome | undefined> {
   const { status } = response;
-  const receipt = readReceipt(response.headers.get("PAYMENT-RESPONSE"));
+  const receipt = readReceipt(decodeJson(response.headers.get("PAYMENT-RESPONSE")));
   if (receipt?.success === true)
     return status === 409 ? { kind: "lost", receipt } : { kind: "response", response, receipt };
-  const isPaymentsOwn = [400, 402, 409, 412, 413, 429, 503, 504].includes(status);
-  if (!isPaymentsOwn) return { kind: "response", response, receipt };
-  const error = await errorOf(response);
+  if (!isOfPayments(response)) {
+    // A proxy gave up, or somebody else answered.
+    if (status >= 500 || status === 429) return undefined;
+    return response.ok ? { kind: "response", response, receipt } : { kind: "unclear", response };
+  }
+  if (![400, 402, 409, 412, 413, 429, 503, 504].includes(status)) return { kind: "response", response, receipt };
+  const refused = { kind: "refused", ...(await errorOf(response)) } as const;
   if (status === 503) return undefined;
   if (status === 409 || status === 429) {
-    if (error === "answer_not_kept") return { kind: "lost", receipt };
-    return response.headers.has("Retry-After") && !FINAL.has(error) ? undefined : { kind: "refused", error };
+    if (refused.error === "answer_not_kept") return { kind: "lost", receipt };
+    return response.headers.has("Retry-After") && !FINAL.has(refused.error) ? undefined : refused;
   }
-  return { kind: "refused", error };
+  return refused;
 }
 
-async function errorOf(response: Response): Promise<string> {
-  const receipt = decodeJson(response.headers.get("PAYMENT-RESPONSE"));
-  if (typeof receipt?.["errorReason"] === "string") return receipt["errorReason"];
-  try {
-    const body: unknown = await response.clone().json();
-    const { error } = (body ?? {}) as { readonly error?: unknown };
-    return typeof error === "string" ? error.slice(0, 300) : `${response.status}`;
-  } catch {
-    return `${response.status}`;
-  }
+/** The seller's payments mark each of their responses. A proxy in front of them does not. */
+function isOfPayments({ headers }: Response): boolean {
+  return /\bPAYMENT-RESPONSE\b/i.test(headers.get("Access-Control-Expose-Headers") ?? "");
 }
 
-function readReceipt(header: string | null): Receipt | undefined {
-  const receipt = decodeJson(header);
-  if (receipt === undefined) return undefined;
-  const { success, transaction, payer, amount } = receipt;
+async function errorOf(response: Response): Promise<{ readonly error: string; readonly message: string | undefined }> {
+  const body = (await response
+    .clone()
+    .json()
+    .catch(() => undefined)) as { readonly error?: unknown; readonly message?: unknown } | undefined;
+  const reason = decodeJson(response.headers.get("PAYMENT-RESPONSE"))?.["errorReason"] ?? body?.error;
+  const message = body?.message;
+  return {
+    error: typeof reason === "string" ? reason.slice(0, 300) : `${response.status}`,
+    message: typeof message === "string" ? message.slice(0, 300) : undefined,
+  };
+}
+
+/** Reads a receipt; `undefined` if it is none. */
+export function readReceipt(receipt: unknown): Receipt | undefined {
+  if (typeof receipt !== "object" || receipt === null) return undefined;
+  const { success, transaction, payer, amount } = receipt as Readonly<Record<string, unknown>>;
   return {
     success: success === true,
     transaction: typeof transaction === "string" ? transaction : "",

@@ -5,6 +5,7 @@
  */
 import { describeThrown, type Logger } from "../events/logger.js";
 import type { RpcNode } from "../http/rpc-node.js";
+import type { StartTimer } from "../options.js";
 import { chooseTexts } from "../paywall-texts.js";
 import type { AvailableRoute } from "../pricing/available-offers.js";
 import type { ChallengeOccasion, WrittenChallenge } from "../pricing/challenge.js";
@@ -25,6 +26,7 @@ export interface PagesDeps {
   readonly rpc: ReadonlyMap<string, RpcNode>;
   readonly logger: Logger;
   readonly now: () => number;
+  readonly timer: StartTimer;
 }
 
 /** A request without a payment, of a browser. */
@@ -35,6 +37,9 @@ interface Visit {
 
 /** How long facts of a chain are good. A blockhash is valid for about a minute. */
 const FACTS_MS = 5_000;
+
+/** A page does not wait longer for a node. */
+const WAIT_MS = 1_500;
 
 /** A form whose body is longer is not repeated in the page. */
 const MAX_FORM = 16_384;
@@ -130,10 +135,17 @@ export class Pages {
     const key = `${network} ${requirements.asset}`;
     const kept = this.#facts.get(key);
     if (kept !== undefined && kept.untilMs > now()) return kept.facts;
-    const facts = scheme.readPayerFacts({ requirements, rpc: node }).catch(() => undefined);
+    const asked = scheme.readPayerFacts({ requirements, rpc: node }).catch(() => undefined);
+    const facts = Promise.race([asked, this.#wait()]);
     // Assets are the seller's, so there are few.
     this.#facts.set(key, { untilMs: now() + FACTS_MS, facts });
     return facts;
+  }
+
+  #wait(): Promise<undefined> {
+    return new Promise((resolve) => {
+      this.#deps.timer(() => resolve(undefined), WAIT_MS);
+    });
   }
 }
 
