@@ -171,11 +171,15 @@ describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
     stage.svm.setBalance(keys.publicKey.toBase58(), 1_000_000n);
     const before = stage.svm.balanceOf(SOLANA_PAYEE) ?? 0n;
     const accepts = { network: stage.svm.network, price: "$0.01", payTo: SOLANA_PAYEE } as const;
-    const shop = await stage.sell({ "GET /weather": { accepts } }, sendWeather);
+    let laterMs = 0;
+    const now = () => Date.now() + laterMs;
+    const shop = await stage.sell({ "GET /weather": { accepts } }, sendWeather, { now });
     const sun = await stage.context();
     const signer = await injectSolanaWallet(sun, { keypair: keys });
     const { page } = await openPage(sun, `${shop.url}/weather`);
     stage.svm.expireBlockhash();
+    // The seller's node is asked every five seconds at most.
+    laterMs = 6_000;
     await pay(page);
     await paid(page);
     expect(stage.svm.balanceOf(SOLANA_PAYEE)).toBe(before + 10_000n);

@@ -56,6 +56,7 @@ export const ENGLISH = {
   expired: "The payment expired before it was settled. You were not charged. Please sign a new one.",
   priceChanged: "The price has changed to {price}. You were not charged.",
   refused: "The payment was refused: {reason}. You were not charged.",
+  refusedLater: "The payment was refused: {reason}. It was sent before, so look into your wallet before you pay again.",
   used: "This payment was used before, and is not charged again: {reason}.",
   unclear:
     "The response {status} is not of the seller's payments. It does not say whether you were charged: look into your wallet, or reload this page to ask again with the same payment.",

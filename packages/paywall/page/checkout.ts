@@ -43,6 +43,8 @@ export class Checkout {
   #option = -1;
   #isOptionChosen = false;
   #wallet: Wallet | undefined;
+  /** Whether the payment was sent before, without an outcome. */
+  #wasSentBefore = false;
   /** `performance.now()` at which the data came. */
   #cameAt = performance.now();
   readonly #ways = el("fieldset", { id: "ways" });
@@ -81,6 +83,7 @@ export class Checkout {
     const pending = readPending();
     const view = readView();
     if (pending !== undefined) {
+      this.#wasSentBefore = true;
       this.#say(this.#text("resumed"));
       void this.#deliver(pending);
     } else if (form === "lost") {
@@ -237,6 +240,7 @@ export class Checkout {
         token: null,
       };
       keepPending(pending);
+      this.#wasSentBefore = false;
       await this.#deliver(pending, isAgain);
     } catch (error) {
       const reason = messageOf(error);
@@ -297,19 +301,18 @@ export class Checkout {
   async #deliver(pending: Pending, isAgain = false): Promise<void> {
     this.#begin();
     this.#step("send", this.#text("waitSend"));
-    const outcome = await send(
-      pending,
-      ACCEPT,
-      () => {
+    const outcome = await send(pending, ACCEPT, {
+      onSend: (attempt) => {
+        this.#wasSentBefore ||= attempt > 0;
         this.#again.hidden = true;
         this.#say(this.#text("waitSend"));
       },
-      (seconds, tryNow) => {
+      onWait: (seconds, tryNow) => {
         this.#say(fill(this.#text("waitAgain"), { seconds: `${seconds}` }));
         this.#again.onclick = tryNow;
         this.#again.hidden = false;
       },
-    );
+    });
     this.#again.hidden = true;
     await this.#conclude(outcome, pending, isAgain);
   }
@@ -370,7 +373,9 @@ export class Checkout {
   }
 
   #refuse({ error, message = error }: Refused, option: OptionData, isAgain: boolean): Promise<void> | void {
-    const isExpired = /expired|valid_before|block_?hash/i.test(error);
+    // A facilitator says only so much of a transaction whose blockhash has expired.
+    const isOldBlock = option.family === "svm" && error === "invalid_transaction_state" && !this.#wasSentBefore;
+    const isExpired = isOldBlock || /expired|valid_before|block_?hash/i.test(error);
     if (isExpired && !isAgain && this.#wallet !== undefined) {
       this.#problem.replaceChildren(el("p", { class: "problem" }, this.#text("expired")));
       this.#cameAt = Number.NEGATIVE_INFINITY;
@@ -379,6 +384,7 @@ export class Checkout {
     const { networkName: network } = option;
     if (isExpired) this.#fail(this.#text("expired"));
     else if (/used|nonce|duplicate|already/i.test(error)) this.#fail(fill(this.#text("used"), { reason: error }));
+    else if (this.#wasSentBefore) this.#fail(fill(this.#text("refusedLater"), { reason: message }));
     else if (/insufficient_(?:funds|balance)/.test(error)) this.#fail(fill(this.#text("noFundsUnknown"), { network }));
     else this.#fail(fill(this.#text("refused"), { reason: message }));
   }

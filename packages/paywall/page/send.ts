@@ -37,12 +37,16 @@ const LONGEST_WAIT_SECONDS = 30;
 const FINAL: ReadonlySet<string> = new Set(["payment_identifier_conflict", "too_many_payments"]);
 
 /** Sends a payment until its outcome is known. */
-export async function send(pending: Pending, accept: string, onSend: () => void, onWait: OnWait): Promise<Outcome> {
+export async function send(
+  pending: Pending,
+  accept: string,
+  { onSend, onWait }: { readonly onSend: (attempt: number) => void; readonly onWait: OnWait },
+): Promise<Outcome> {
   let current = pending;
   let redirect: RequestRedirect = "follow";
   let wasRedirected = false;
   for (let attempt = 0; ; attempt++) {
-    onSend();
+    onSend(attempt);
     const response = await request(current, accept, redirect);
     if (response === undefined) {
       // A redirect to another origin fails like a network does.
