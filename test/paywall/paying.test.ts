@@ -241,6 +241,39 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
     expect(await received(shop)).toBe(0n);
   });
 
+  test("a wallet that returns nonsense is told by name, charges nothing, and can be used again", async () => {
+    const wallet = await arrive();
+    const shop = await stage.sell(JSON_ROUTE, sendWeather);
+    const { page, complaints } = await openPage(context, `${shop.url}/weather`);
+    const nonsense: readonly (readonly [method: string, value: unknown])[] = [
+      ["eth_requestAccounts", null],
+      ["eth_requestAccounts", ["me"]],
+      ["eth_chainId", "84532"],
+      ["eth_chainId", {}],
+      ["eth_signTypedData_v4", null],
+      ["eth_signTypedData_v4", { signature: "0x" }],
+      ["eth_signTypedData_v4", `0x${"00".repeat(65)}`],
+    ];
+    for (const [method, value] of nonsense) {
+      wallet.returns.set(method, value);
+      await page.locator("#pay").click();
+      await page.locator("#problem .problem").waitFor();
+      expect(await page.locator("#pay").isEnabled(), `${method} ${value}`).toBe(true);
+      wallet.returns.clear();
+    }
+    wallet.fails.set("eth_signTypedData_v4", { code: -32000, message: "<b>broken</b>" });
+    await page.locator("#pay").click();
+    await expect.poll(() => problem(page)).toBe("Test Fox failed: <b>broken</b>");
+    wallet.fails.clear();
+    expect(await received(shop)).toBe(0n);
+    // A wallet that does not say the balance is no hindrance.
+    wallet.returns.set("eth_call", "0x");
+    await page.locator("#pay").click();
+    await paid(page);
+    expect(await received(shop)).toBe(10_000n);
+    expect(complaints).toEqual([]);
+  });
+
   test("chooses between two wallets and two networks", async () => {
     await arrive();
     const second = await stage.payer();

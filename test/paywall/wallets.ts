@@ -17,6 +17,8 @@ export class WalletControl {
   readonly declines = new Set<string>();
   /** Methods that fail with this error. */
   readonly fails = new Map<string, { readonly code: number; readonly message: string }>();
+  /** Methods that return something else than they should. */
+  readonly returns = new Map<string, unknown>();
   /** What methods wait for. */
   readonly waits = new Map<string, Promise<unknown>>();
 
@@ -104,7 +106,8 @@ export async function injectEvmWallet(context: BrowserContext, options: EvmWalle
   const hook = `__evm_${name.replace(/\W/g, "_")}`;
   await context.exposeFunction(hook, async (method: string, params: readonly unknown[]) => {
     const error = await control.ask(method, params);
-    return error === undefined ? act(method, params) : { error };
+    if (error !== undefined) return { error };
+    return control.returns.has(method) ? { result: control.returns.get(method) } : act(method, params);
   });
   await context.addInitScript(
     ({ hook, name, icon }) => {
@@ -148,6 +151,7 @@ export async function injectSolanaWallet(
   await context.exposeFunction(hook, async (method: string, bytes: readonly number[]) => {
     const error = await control.ask(method, bytes);
     if (error !== undefined) return { error };
+    if (control.returns.has(method)) return { result: control.returns.get(method) };
     if (method === "connect") return { result: [] };
     const transaction = VersionedTransaction.deserialize(Uint8Array.from(bytes));
     transaction.sign([keypair]);
