@@ -97,6 +97,28 @@ describe("an unknown outcome", () => {
     expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(10_000n);
   });
 
+  test("behind a proxy that gives up is settled by the same payment, once", async () => {
+    const shop = await openShop();
+    const payments: string[] = [];
+    const proxy = await serve(async (req, res) => {
+      const { "payment-signature": payment } = req.headers;
+      const headers = typeof payment === "string" ? { "payment-signature": payment } : undefined;
+      const reply = await fetch(shop.url + (req.url ?? ""), headers === undefined ? {} : { headers });
+      const body = await reply.text();
+      if (typeof payment === "string" && payments.push(payment) <= 2) {
+        res.writeHead(payments.length === 1 ? 504 : 502).end("gateway");
+        return;
+      }
+      for (const [name, value] of reply.headers)
+        if (!/^(content-length|connection)$/.test(name)) res.setHeader(name, value);
+      res.writeHead(reply.status).end(body);
+    });
+    const { code, out } = await runFarebox(["pay", `${proxy}/weather`]);
+    expect({ code, out }).toEqual({ code: 0, out: '{"weather":"sunny"}' });
+    expect(new Set(payments).size).toBe(1);
+    expect(shop.facilitator.ledger.balanceOf(PAY_TO)).toBe(10_000n);
+  });
+
   test("is told when the server is gone, with the time until which it can be charged", async () => {
     let payments = new Set<string>();
     const url = await serve(

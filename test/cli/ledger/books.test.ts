@@ -198,6 +198,21 @@ describe("refund", () => {
     expect(await books.payments.ledger.get(id)).toMatchObject({ refunds: [] });
   });
 
+  test("that is called several times at once gives back once", async () => {
+    const { id, payer, amount } = (await entriesOf())[6]!;
+    // Enough for two refunds.
+    await books.chain.fund(PAYEE, { usdc: 1_000_000n });
+    const before = await books.chain.balanceOf(payer as `0x${string}`);
+    const calls = await Promise.all(Array.from({ length: 4 }, () => refund(id, PAYEE_KEY, "--yes")));
+    expect(await books.chain.balanceOf(payer as `0x${string}`)).toBe(before + BigInt(amount));
+    expect(calls.some(({ code }) => code === 0)).toBe(true);
+    for (const { code, err } of calls.filter((call) => call.code !== 0)) {
+      expect([code, err]).toEqual([1, expect.stringMatching(/right now|given back already|refuses it/)]);
+    }
+    expect(await books.payments.ledger.get(id)).toMatchObject({ status: "refunded", refunds: [{ amount }] });
+    expect(existsSync(resolve(`farebox-refund-${id}.json`))).toBe(false);
+  });
+
   test("of an erased payer needs --to", async () => {
     const { id, payer } = (await entriesOf())[2]!;
     await books.payments.ledger.erase(payer!);

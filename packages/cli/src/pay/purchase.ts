@@ -3,13 +3,15 @@
  *
  * @module
  */
+import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { networkName } from "@farebox/bazaar/facilitator";
-import type { PaymentRequired, PaymentRequirements, SettlementResponse } from "@farebox/core";
+import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettlementResponse } from "@farebox/core";
 import {
   decodePaymentRequired,
   decodePaymentResponse,
   encodePaymentSignature,
+  PAYMENT_IDENTIFIER,
   PAYMENT_REQUIRED,
   PAYMENT_RESPONSE,
   PAYMENT_SIGNATURE,
@@ -116,7 +118,7 @@ export class Purchaser {
     const { payer } = this.#deps;
     try {
       const sign = offer.scheme === "upto" ? payer.signUpto : payer.signExact;
-      return encodePaymentSignature(await sign(offer, { challenge }));
+      return encodePaymentSignature(withIdentifier(await sign(offer, { challenge }), challenge));
     } catch (cause) {
       if (!(cause instanceof PayerError)) throw cause;
       throw new CliError(
@@ -138,7 +140,7 @@ export class Purchaser {
       try {
         const reply = await this.#timed(name, () => this.#send(order, { [PAYMENT_SIGNATURE]: header }, "manual"));
         const retryAfter = readRetryAfter(reply.headers);
-        const isOpen = reply.status === 503 || (reply.status === 409 && retryAfter !== undefined);
+        const isOpen = reply.status === 503 || (reply.status === 409 && retryAfter !== undefined) || isOfProxy(reply);
         if (!isOpen) return reply;
         problem = `status ${reply.status}`;
         waitSeconds = Math.min(retryAfter ?? waitSeconds, MAX_WAIT_SECONDS);
@@ -201,6 +203,20 @@ function readChallenge({ headers, url }: Reply): PaymentRequired {
 function readReceipt({ headers }: Reply): SettlementResponse | undefined {
   const header = headers.get(PAYMENT_RESPONSE);
   return header === null ? undefined : decodePaymentResponse(header);
+}
+
+/** An id that nobody else knows: by it the same payment gets its response again, if the first one was lost on the way. */
+function withIdentifier(payment: PaymentPayload, { extensions }: PaymentRequired): PaymentPayload {
+  const declared = extensions?.[PAYMENT_IDENTIFIER];
+  if (declared === undefined) return payment;
+  const identified = { info: { ...declared.info, id: `pay_${randomUUID()}` } };
+  return { ...payment, extensions: { ...payment.extensions, [PAYMENT_IDENTIFIER]: identified } } as PaymentPayload;
+}
+
+/** A proxy gave up on the server, which may have settled. A response of the seller's handler is marked by the seller's payments. */
+function isOfProxy({ status, headers }: Reply): boolean {
+  const isOfPayments = /\bPAYMENT-RESPONSE\b/i.test(headers.get("Access-Control-Expose-Headers") ?? "");
+  return !isOfPayments && !headers.has(PAYMENT_RESPONSE) && [502, 504, 520, 521, 522, 523, 524].includes(status);
 }
 
 function describeOutcome({ status, headers }: Reply, receipt: SettlementResponse | undefined): string {

@@ -34,7 +34,7 @@ export const command: Command = defineCommand({
 array, on Solana. Its account pays the network's fee.
 
 The signed transaction is kept in farebox-refund-<id>.json until its outcome is known. If the command is interrupted, call it again: the same transaction is sent,
-and no second one.
+and no second one. Call it in the same folder: calls in other folders do not see the file.
 
   FAREBOX_REFUND_KEY=0x… farebox ledger refund 5f0c3ab14d7e8f90a1b2c3d4e5f60718 --store sqlite:payments.db --rpc eip155:8453=https://… --yes`,
   cleansUp: true,
@@ -74,10 +74,20 @@ and no second one.
       const signed = await asksNode(() => chain.sign(order));
       const refund = { id, network: entry.network, amount: order.amount.toString(), to: order.to, ...signed };
       save(refund);
+      await checkUnchanged(entry, ledger);
       return finish(refund, { ledger, rpc, entry, terminal, signal, isJson: options.json });
     });
   },
 });
+
+/** Another call may have given something back since the entry was read. It has written that down before it removed its file. */
+async function checkUnchanged({ id, refunds }: LedgerEntry, ledger: Ledger): Promise<void> {
+  const now = await ledger.get(id);
+  if (now?.refunds.length === refunds.length) return;
+  forget(id);
+  const remedy = "Look at the entry with farebox ledger export";
+  throw new CliError("FAREBOX_CLI_REFUND", "another call has given something of this payment back right now", remedy);
+}
 
 function nodeOf(nodes: ReadonlyMap<string, RpcNode>, network: string): RpcNode {
   const [, node] = [...nodes].find(([named]) => sameNetwork(named, network)) ?? [];

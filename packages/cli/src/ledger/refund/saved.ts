@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { isJsonObject, parseJson } from "@farebox/core/protocol";
 import { CliError } from "../../frame/cli-error.js";
@@ -40,14 +41,22 @@ export function readSaved(id: string): SignedRefund | undefined {
   throw new CliError("FAREBOX_CLI_REFUND", `${path} is damaged`, remedy);
 }
 
-/** Keeps a refund before it is sent. It is on the disk when this returns. */
+/** Keeps a refund before it is sent. It is whole, and on the disk, when others see it. @throws CliError if another call keeps one */
 export function save(refund: SignedRefund): void {
-  const file = openSync(savedPath(refund.id), "wx", 0o600);
+  const path = savedPath(refund.id);
+  const draft = `${path}.${process.pid}-${randomUUID()}`;
+  const file = openSync(draft, "wx", 0o600);
   try {
     writeSync(file, `${JSON.stringify(refund)}\n`);
     fsyncSync(file);
+    linkSync(draft, path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
+    const remedy = "Wait until it ends, and look at the entry with farebox ledger export";
+    throw new CliError("FAREBOX_CLI_REFUND", "another call gives this payment back right now", remedy, { cause });
   } finally {
     closeSync(file);
+    rmSync(draft, { force: true });
   }
 }
 
