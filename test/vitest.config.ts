@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { askedFor, SLOW } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -9,6 +10,8 @@ const results = process.env["FAREBOX_TEST_RESULTS"];
 
 const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 
+const left = askedFor(process.argv).length > 0 ? [] : SLOW;
+
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left
  * any in it.
@@ -16,6 +19,7 @@ const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 const MEASURES_ITS_PROCESS = /getActiveResourcesInfo|memoryUsage|getTimerCount|spyOn\(process\.stderr|once per process/;
 const alone = ["packages/", "test/"]
   .flatMap((folder) => listTests(folder))
+  .filter((file) => !left.includes(file))
   .filter((file) => MEASURES_ITS_PROCESS.test(readFileSync(root + file, "utf8")));
 
 function listTests(folder: string): readonly string[] {
@@ -35,7 +39,13 @@ export default defineConfig({
       // `leave-no-trace.ts` checks that a file changes nothing for the next one.
       {
         extends: true,
-        test: { name: "shared", include: files, exclude: alone, isolate: false, setupFiles: "test/leave-no-trace.ts" },
+        test: {
+          name: "shared",
+          include: files,
+          exclude: [...alone, ...left],
+          isolate: false,
+          setupFiles: "test/leave-no-trace.ts",
+        },
       },
       { extends: true, test: { name: "alone", include: alone } },
     ],

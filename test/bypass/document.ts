@@ -72,7 +72,7 @@ export function renderQuestion({ name, request, on, must, by }: Case): string {
 /** The same cells of every row of a document. */
 export function readQuestions(document: string): readonly string[] {
   const [, section = ""] = document.split(`\n${HEADING}\n`);
-  const [, table = ""] = section.split("\n| case | request |");
+  const [, table = ""] = section.split("\n## ", 1).join("").split("\n| case | request |");
   const rows = table.split("\n").filter((line) => line.startsWith("| "));
   return rows.map((row) => /^(?:\| (?:`[^`]*`|[^|`])* ){3}\|/.exec(row)?.[0] ?? row);
 }

@@ -17,8 +17,10 @@ const FILES = {
   "test/bypass/express-4.test.ts": 1,
   "test/bypass/express-5.test.ts": 1,
   "test/bypass/garbage-keys.test.ts": 1,
+  "test/cli/ledger/reconcile.test.ts": 1,
   "test/express/metered-random.test.ts": 2,
   "test/faults/random/sequences.test.ts": 2,
+  "test/paywall/looks.test.ts": 1,
   "test/security/redos.test.ts": 1,
 };
 const WORKERS = 2;

@@ -43,6 +43,8 @@ export class Checkout {
   #option = -1;
   #isOptionChosen = false;
   #wallet: Wallet | undefined;
+  /** Whether the data did not do for a payment. */
+  #isStale = false;
   /** Whether the payment was sent before, without an outcome. */
   #wasSentBefore = false;
   /** `performance.now()` at which the data came. */
@@ -271,7 +273,7 @@ export class Checkout {
   async #refresh(wallet: Wallet): Promise<void> {
     const { method, form } = this.#page;
     const age = performance.now() - this.#cameAt;
-    const isOld = age > FRESH_MS || (wallet.family === "svm" && age > FRESH_MS / 10);
+    const isOld = this.#isStale || age > FRESH_MS || (wallet.family === "svm" && age > FRESH_MS / 10);
     if (!isOld) return;
     const before = this.#optionAt(this.#option);
     const isForm = form !== null && form !== "lost";
@@ -286,6 +288,7 @@ export class Checkout {
     this.#challenge = fresh.challenge as Challenge;
     this.#page = fresh.page;
     this.#cameAt = performance.now();
+    this.#isStale = false;
     const now = this.#optionAt(this.#option);
     const isSame = (["scheme", "network", "asset", "payTo", "amount"] as const).every(
       (name) => now?.requirements[name] === before?.requirements[name],
@@ -378,7 +381,7 @@ export class Checkout {
     const isExpired = isOldBlock || /expired|valid_before|block_?hash/i.test(error);
     if (isExpired && !isAgain && this.#wallet !== undefined) {
       this.#problem.replaceChildren(el("p", { class: "problem" }, this.#text("expired")));
-      this.#cameAt = Number.NEGATIVE_INFINITY;
+      this.#isStale = true;
       return this.#pay(true);
     }
     const { networkName: network } = option;
