@@ -104,13 +104,46 @@ describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
     expect(wallet.count("eth_signTypedData_v4")).toBe(1);
   });
 
+  test("a second tab with the same payment is told that it is being served, and gets the response, too", async () => {
+    let runs = 0;
+    let proceed = () => {};
+    const held = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const shop = await stage.sell(
+      ROUTES,
+      (app) =>
+        app.get("/weather", async (_req, res) => {
+          runs += 1;
+          await held;
+          res.json({ weather: "sunny" });
+        }),
+      { copyWaitMs: 0 },
+    );
+    const first = await openPage(context, `${shop.url}/weather`);
+    const second = await openPage(context, `${shop.url}/weather`);
+    const sent = first.page.waitForRequest((request) => request.headers()["payment-signature"] !== undefined);
+    await pay(first.page);
+    await sent;
+    // As a browser does when somebody duplicates a tab.
+    const kept = await first.page.evaluate("JSON.stringify(Object.entries(sessionStorage))");
+    await second.page.evaluate(`for (const [name, value] of ${kept}) sessionStorage.setItem(name, value)`);
+    await second.page.reload();
+    await second.page.getByText(/Another request is being served for this payment/).waitFor();
+    proceed();
+    await paid(first.page);
+    await paid(second.page);
+    expect([runs, wallet.count("eth_signTypedData_v4")]).toEqual([1, 1]);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
   test("a server that is gone for a while is asked again with the same payment", async () => {
     const shop = await stage.sell(ROUTES, sendWeather);
     const { page } = await openPage(context, `${shop.url}/weather`);
     let isDown = true;
     await page.route("**/weather", (route) => (isDown ? route.abort("connectionreset") : route.continue()));
     await pay(page);
-    await page.getByText(/The same payment is sent again/).waitFor();
+    await page.getByText(/The server cannot be reached. The same payment is sent again in 2 s/).waitFor();
     isDown = false;
     await page.getByRole("button", { name: "Try now" }).click();
     await paid(page);

@@ -48,6 +48,12 @@ export const ENGLISH = {
   waitSign: "Waiting for your signature in {wallet}. Nothing is charged before it.",
   waitSend: "The seller checks the payment and settles it.",
   waitAgain: "The outcome is not known yet. The same payment is sent again in {seconds} s. You are not charged twice.",
+  waitServed:
+    "Another request is being served for this payment. The same payment is sent again in {seconds} s. You are not charged twice.",
+  waitOffline:
+    "The server cannot be reached. The same payment is sent again in {seconds} s. You are not charged twice.",
+  waitBusy:
+    "The server takes no more requests right now. The same payment is sent again in {seconds} s. You are not charged twice.",
   resumed: "A payment from before has no known outcome. The same payment is sent again.",
   rejected: "You declined in {wallet}. Nothing was charged.",
   wrongNetwork: "{wallet} is on another network. Switch it to {network}, and try again.",

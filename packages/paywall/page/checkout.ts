@@ -310,8 +310,8 @@ export class Checkout {
         this.#again.hidden = true;
         this.#say(this.#text("waitSend"));
       },
-      onWait: (seconds, tryNow) => {
-        this.#say(fill(this.#text("waitAgain"), { seconds: `${seconds}` }));
+      onWait: ({ text, seconds, tryNow }) => {
+        this.#say(fill(this.#text(text), { seconds: `${seconds}` }));
         this.#again.onclick = tryNow;
         this.#again.hidden = false;
       },

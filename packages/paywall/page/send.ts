@@ -28,8 +28,8 @@ export interface Receipt {
   readonly amount: string | undefined;
 }
 
-/** A wait before the same payment is sent again. */
-export type OnWait = (seconds: number, tryNow: () => void) => void;
+/** A wait before the same payment is sent again. `text`: the name of the text that says why. */
+export type OnWait = (wait: { readonly text: string; readonly seconds: number; readonly tryNow: () => void }) => void;
 
 const LONGEST_WAIT_SECONDS = 30;
 
@@ -68,7 +68,7 @@ export async function send(
     }
     const asked = Number(response?.headers.get("Retry-After"));
     const seconds = asked > 0 ? asked : Math.min(2 ** (attempt + 1), LONGEST_WAIT_SECONDS);
-    await wait(Math.min(seconds, LONGEST_WAIT_SECONDS), onWait);
+    await wait({ text: textOf(response?.status), seconds: Math.min(seconds, LONGEST_WAIT_SECONDS) }, onWait);
   }
 }
 
@@ -147,12 +147,19 @@ export function readReceipt(receipt: unknown): Receipt | undefined {
   };
 }
 
-function wait(seconds: number, onWait: OnWait): Promise<void> {
+/** Why the same payment is sent again. */
+function textOf(status: number | undefined): string {
+  if (status === undefined) return "waitOffline";
+  return status === 409 ? "waitServed" : status === 429 ? "waitBusy" : "waitAgain";
+}
+
+function wait(why: { readonly text: string; readonly seconds: number }, onWait: OnWait): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, seconds * 1000);
-    onWait(seconds, () => {
+    const timer = setTimeout(resolve, why.seconds * 1000);
+    const tryNow = () => {
       clearTimeout(timer);
       resolve();
-    });
+    };
+    onWait({ ...why, tryNow });
   });
 }
