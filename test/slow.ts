@@ -1,19 +1,27 @@
 /**
- * Test files that wait for processes to die, install what a stranger would, or send floods: `pnpm test:slow`. `pnpm test` leaves them out, unless
+ * Test files that wait for processes to die, install what a stranger would, send floods, or compute for long: `pnpm test:slow`. `pnpm test` leaves them out, unless
  * it is asked for some files by name.
  *
  * @module
  */
 export const SLOW: readonly string[] = [
+  "packages/stores/src/postgres/postgres-store.test.ts",
   "packages/stores/src/processes.test.ts",
+  "test/avm/any-bytes.test.ts",
   "test/chaos/chaos.test.ts",
   "test/consumers/consumers.test.ts",
+  "test/examples/examples.test.ts",
+  "test/examples/webhooks.test.ts",
   "test/express/death.test.ts",
   "test/express/floods.test.ts",
   "test/express/ledger-death.test.ts",
   "test/express/unproven-settlements.test.ts",
   "test/faults/random/sequences.test.ts",
+  "test/interop/bazaar.test.ts",
+  "test/mcp/bridge.test.ts",
+  "test/security/redos.test.ts",
   "test/security/two-processes.test.ts",
+  "test/source/regular-expressions.test.ts",
 ];
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */

@@ -169,6 +169,30 @@ describe.skipIf(CHROMIUM === undefined)("while an outcome is not known", () => {
     expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
   });
 
+  test("a seller that has lost its records is not believed that nothing was charged, and nothing is signed by itself", async () => {
+    let requests = 0;
+    const shop = await stage.sell(ROUTES, sendWeather);
+    const other = await stage.sell(ROUTES, sendWeather, { now: () => Date.now() + 3_600_000 });
+    const { page } = await openPage(context, `${shop.url}/weather`);
+    await page.route("**/weather", async (route) => {
+      const payment = route.request().headers()["payment-signature"];
+      if (payment === undefined) return route.continue();
+      requests += 1;
+      // The first request settles, and its response is lost. Then another process responds, an hour later by its clock.
+      if (requests === 1) {
+        await route.fetch();
+        return route.abort("connectionreset");
+      }
+      const response = await route.fetch({ url: `${other.url}/weather` });
+      return route.fulfill({ response });
+    });
+    await pay(page);
+    await page.getByRole("button", { name: "Try now" }).click();
+    await page.getByText(/It was sent before, so look into your wallet before you pay again/).waitFor();
+    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
+  });
+
   test("a response of somebody in front of the seller does not say that nothing was charged", async () => {
     const shop = await stage.sell(ROUTES, sendWeather);
     const { page } = await openPage(context, `${shop.url}/weather`);

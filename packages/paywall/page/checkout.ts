@@ -376,8 +376,13 @@ export class Checkout {
   }
 
   #refuse({ error, message = error }: Refused, option: OptionData, isAgain: boolean): Promise<void> | void {
+    // A server that has lost its records does not know what became of an earlier request.
+    if (this.#wasSentBefore) {
+      this.#fail(fill(this.#text("refusedLater"), { reason: message }));
+      return;
+    }
     // A facilitator says only so much of a transaction whose blockhash has expired.
-    const isOldBlock = option.family === "svm" && error === "invalid_transaction_state" && !this.#wasSentBefore;
+    const isOldBlock = option.family === "svm" && error === "invalid_transaction_state";
     const isExpired = isOldBlock || /expired|valid_before|block_?hash/i.test(error);
     if (isExpired && !isAgain && this.#wallet !== undefined) {
       this.#problem.replaceChildren(el("p", { class: "problem" }, this.#text("expired")));
@@ -387,7 +392,6 @@ export class Checkout {
     const { networkName: network } = option;
     if (isExpired) this.#fail(this.#text("expired"));
     else if (/used|nonce|duplicate|already/i.test(error)) this.#fail(fill(this.#text("used"), { reason: error }));
-    else if (this.#wasSentBefore) this.#fail(fill(this.#text("refusedLater"), { reason: message }));
     else if (/insufficient_(?:funds|balance)/.test(error)) this.#fail(fill(this.#text("noFundsUnknown"), { network }));
     else this.#fail(fill(this.#text("refused"), { reason: message }));
   }
