@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO, responseOf } from "../gate/shop.fixture.js";
-import { wantsPage } from "./paywall.js";
+import { PAGE_DATA, viewOf, wantsPage } from "./paywall.js";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", userAgent: "Mozilla/5.0 (X11; Linux x86_64)" };
 
@@ -68,6 +68,31 @@ describe("the paywall page", () => {
     [BROWSER.accept, undefined, false, "no header"],
   ])("wantsPage decides for Accept %j and User-Agent %j: %s (%s)", (accept, userAgent, page) => {
     expect(wantsPage(accept, userAgent)).toBe(page);
+  });
+
+  test.each<[headers: Record<string, string>, accept: string, view: string | undefined]>([
+    [{}, BROWSER.accept, "page"],
+    [{ "sec-fetch-mode": "navigate" }, BROWSER.accept, "page"],
+    [{ "sec-fetch-mode": "cors" }, BROWSER.accept, undefined],
+    [{ "sec-fetch-mode": "same-origin" }, BROWSER.accept, undefined],
+    [{ "sec-fetch-mode": "navigate" }, "application/json", undefined],
+    [{ cookie: "a=b; farebox-view=1" }, BROWSER.accept, "viewer"],
+    [{ cookie: "farebox-view=1", "sec-fetch-mode": "cors" }, BROWSER.accept, undefined],
+    [{ cookie: "not-farebox-view=1; farebox-view=12" }, BROWSER.accept, "page"],
+    [{}, PAGE_DATA, "data"],
+    [{}, `${PAGE_DATA}, */*`, undefined],
+  ])("viewOf decides for %j and Accept %j: %s", (headers, accept, view) => {
+    const { userAgent } = BROWSER;
+    const header = (name: string) => headers[name.toLowerCase()];
+    const request = {
+      method: "GET",
+      path: "/",
+      mountPath: "",
+      search: "",
+      origin: undefined,
+      paymentSignature: undefined,
+    };
+    expect(viewOf({ ...request, accept, userAgent, header })).toBe(view);
   });
 
   test("the paywall page is not sent to a browser with a payment", async () => {
