@@ -159,7 +159,10 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
         "\\u003cscript>",
         "$&",
       );
-      const hostile = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(""));
+      const hostile = fc
+        .array(part, { minLength: 1, maxLength: 4 })
+        .map((parts) => parts.join(""))
+        .filter((text) => text.trim() !== "");
       const property = fc.asyncProperty(hostile, hostile, hostile, async (description, title, words) => {
         const { address: payTo } = await stage.payer(0n);
         const price = {
@@ -172,7 +175,10 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
           (app) => app.get("/*path", (_req, res) => void res.send("ok")),
           {
             strict: false,
-            paywall: { title: title.slice(0, 100), texts: { en: { waysToPay: words.replace("{price}", "") || "x" } } },
+            paywall: {
+              title: title.slice(0, 100),
+              texts: { en: { waysToPay: words.replaceAll("{price}", "").trim() || "x" } },
+            },
           },
         );
         await context.close();
