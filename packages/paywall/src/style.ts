@@ -34,7 +34,9 @@ fieldset { border: 0; margin: 0; padding: 0; min-width: 0; }
 .choice:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 2px; }
 .choice input { accent-color: var(--accent); width: 18px; height: 18px; margin: 0; flex: none; outline: none; }
 .choice img, .choice svg { width: 28px; height: 28px; flex: none; border-radius: 8px; }
+.choice { flex-wrap: wrap; }
 .choice span { min-width: 0; }
+.choice span:not(.end) { flex: 1 1 7rem; }
 .choice .end { flex: none; max-width: 45%; margin-inline-start: auto; color: var(--muted); text-align: end; }
 button, .button { display: inline-flex; align-items: center; justify-content: center; min-height: 48px; padding: .5rem 1.25rem; border: 1px solid var(--edge); border-radius: 10px; background: var(--surface); color: var(--text); font: inherit; font-weight: 600; cursor: pointer; text-decoration: none; max-width: 100%; overflow-wrap: anywhere; text-align: center; }
 button.main, .button.main { width: 100%; border-color: transparent; background: var(--accent); color: var(--on-accent); font-size: 1.1rem; min-height: 54px; }
@@ -51,6 +53,8 @@ button[disabled] { opacity: .65; cursor: default; }
 .problem { border-inline-start: 4px solid var(--bad); padding: .5rem .75rem; background: var(--bg); border-radius: 6px; overflow-wrap: anywhere; }
 .good { display: flex; align-items: center; gap: .6rem; color: var(--ok); font-size: 1.25rem; font-weight: 700; }
 .shown > * + * { margin-block-start: .75rem; }
+.shown > a { display: inline-block; }
+.card > #receipt { margin-block-start: 0; }
 .row { display: flex; flex-wrap: wrap; gap: .75rem; }
 .shown img, .shown video { display: block; max-width: 100%; height: auto; border-radius: 10px; }
 .shown audio { width: 100%; }

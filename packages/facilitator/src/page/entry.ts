@@ -36,9 +36,8 @@ export function entryDetail(entry: CatalogEntry, given: Readonly<Record<string, 
   const parts = type === "mcp" ? [toolPart(entry)] : methodsOf(entry).map((method) => methodPart(entry, method, given));
   return html`<div class="detail">
 <article>
-<div class="head">${monogram(titleOf(entry))}<div><h2><bdi>${titleOf(entry)}</bdi></h2>
-<p>${verifiedMark(entry)}</p></div></div>
-<p><code><bdi>${resource}</bdi></code></p>
+<div class="head">${monogram(titleOf(entry))}<p>${verifiedMark(entry)}</p></div>
+${titleOf(entry) === resource ? undefined : html`<p><code><bdi>${resource}</bdi></code></p>`}
 ${description && html`<p><bdi>${description}</bdi></p>`}
 ${tags.length > 0 ? html`<ul class="chips">${chips}</ul>` : undefined}
 <p class="quiet">Listed <time datetime="${lastUpdated}">${lastUpdated.slice(0, 10)}</time></p>
@@ -82,7 +81,7 @@ function methodPart(entry: CatalogEntry, offered: Method, given: Readonly<Record
   const { method, accepts, discoveryInfo } = offered;
   const own = offered.description === entry.description ? undefined : offered.description;
   return html`<section class="card">
-<h3><bdi>${method}</bdi></h3>
+<h2><bdi>${method}</bdi></h2>
 ${own && html`<p><bdi>${own}</bdi></p>`}
 ${offersPart(accepts)}
 ${tryPart(entry, method, withValues(inputOf(discoveryInfo), given))}
@@ -130,7 +129,7 @@ function toolPart(entry: CatalogEntry): Html {
   const example = input["example"];
   const call = { name: toolName, ...(example === undefined ? {} : { arguments: example }) };
   return html`<section class="card">
-<h3>MCP tool <code><bdi>${toolName}</bdi></code></h3>
+<h2>MCP tool <code><bdi>${toolName}</bdi></code></h2>
 ${offersPart(accepts)}
 <p>Browsers cannot call a tool. A client can.</p>
 <details><summary>How to connect</summary>

@@ -14,7 +14,6 @@ body { overflow-wrap: anywhere; }
 header { display: grid; gap: .5rem; padding-block: 1rem 1.25rem; }
 h1 { font-size: 1.75rem; line-height: 1.2; letter-spacing: -.02em; }
 h2 { font-size: 1.05rem; line-height: 1.35; overflow-wrap: anywhere; }
-h3 { font-size: 1rem; }
 p { overflow-wrap: anywhere; }
 .quiet { color: var(--muted); font-size: .9rem; }
 form { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; padding-block-start: .75rem; }
