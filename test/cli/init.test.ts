@@ -79,6 +79,12 @@ test.each([
   expect(err).toMatch(message);
 });
 
+test.skipIf(process.platform !== "linux")("a folder that nobody can make is told at once", async () => {
+  const { code, err } = await runFarebox(["init", "/proc/farebox/deep"]);
+  expect(code).toBe(1);
+  expect(err).toMatch(/\/proc\/farebox\/deep cannot be written: .+\[FAREBOX_CLI_WRITE]/s);
+});
+
 test("gives a folder with an odd name a package name that npm takes", async () => {
   const folder = await init("My Weather (2)!");
   expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).name).toBe("my-weather-2");

@@ -4,7 +4,7 @@
  * @module
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { CliError, wrongCall } from "../frame/cli-error.js";
 import { type Command, defineCommand } from "../frame/command.js";
 import { filesOf } from "./templates.js";
@@ -56,12 +56,19 @@ export const command: Command = defineCommand({
 
 function write(home: string, files: readonly (readonly [string, string])[]): void {
   try {
-    mkdirSync(home, { recursive: true });
+    makeFolder(home);
     for (const [name, content] of files) writeFileSync(join(home, name), content, { flag: "wx" });
   } catch (cause) {
     const message = `${home} cannot be written: ${(cause as Error).message}`;
     throw new CliError("FAREBOX_CLI_WRITE", message, "Name a folder that you may write", { cause });
   }
+}
+
+/** Makes a folder and those above it. `recursive` of Node never returns where a file system has no place for folders, such as `/proc`. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 /** A name that npm takes. */
