@@ -14,6 +14,9 @@ type Way = "fails" | "hangs";
 /** Long enough for a settlement breaker to let a probe through. */
 const PAUSE_MS = 30_000;
 
+/** Longer than an honest settlement takes on a busy machine. A settlement that hangs is waited for in two rounds. */
+const SETTLE_MS = 4_000;
+
 afterEach(() => void vi.useRealTimers());
 
 /** A facilitator over HTTP that answers 500, or nothing, when it is told to settle for a hostile payer. */
@@ -56,7 +59,7 @@ async function openHostileShop(
   const bank = await openHostileBank(way);
   const payments = createPayments({
     facilitator: bank.server.url,
-    deadlines: way === "hangs" ? { settleMs: 600 } : {},
+    deadlines: way === "hangs" ? { settleMs: SETTLE_MS } : {},
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     ...options,
   });

@@ -10,7 +10,7 @@ import { check } from "recheck";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { compilePath } from "../../packages/core/src/route/path.js";
-import { readDraws } from "../draws.js";
+import { readDraws, USUAL_SEED } from "../draws.js";
 
 /** Thirty requests of 16 KB, which is all that Node lets in, take a few milliseconds; a quadratic match takes seconds. */
 const MATCH_MS = 1_000;
@@ -43,6 +43,12 @@ const PATHS: readonly [path: string, why: string][] = [
   ["/f/*a/:b/*c", "a wildcard on either side of a parameter"],
 ];
 
+/**
+ * The checker's own limits of time are off: on a busy machine it takes a match that is past one for a slow expression. Its
+ * limits of characters read are the same on every machine.
+ */
+const COUNTED = { timeout: null, attackTimeout: null, incubationTimeout: null };
+
 function compiled(path: string): readonly RegExp[] {
   const result = compilePath(path);
   if (!result.ok) throw new TypeError(`${path}: ${result.expected}`);
@@ -52,7 +58,9 @@ function compiled(path: string): readonly RegExp[] {
 describe("what a route key becomes", () => {
   test.each(PATHS)("the route key %s becomes linear expressions: %s", async (path) => {
     for (const { source, flags } of compiled(path)) {
-      expect(await check(source, flags, { timeout: 10_000 }), source).toMatchObject({ status: "safe" });
+      expect(await check(source, flags, { ...COUNTED, randomSeed: USUAL_SEED }), source).toMatchObject({
+        status: "safe",
+      });
     }
   });
 
@@ -78,19 +86,17 @@ describe("any path that is accepted", () => {
   test(
     "any path that is accepted becomes linear expressions",
     async () => {
-      const property = fc.asyncProperty(
-        fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 6 }),
-        async (some) => {
+      const propertyOf = (randomSeed: number) =>
+        fc.asyncProperty(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 6 }), async (some) => {
           const result = compilePath(`/r${nameApart(some.join(""))}`);
           fc.pre(result.ok && result.forms.length <= 4);
           if (!result.ok) return;
           for (const { expressions } of result.forms) {
             const { source, flags } = expressions.loose;
-            expect((await check(source, flags, { timeout: 10_000 })).status, source).not.toBe("vulnerable");
+            expect((await check(source, flags, { ...COUNTED, randomSeed })).status, source).toBe("safe");
           }
-        },
-      );
-      for (const seed of draws.seeds()) await fc.assert(property, { seed, numRuns: 60 });
+        });
+      for (const seed of draws.seeds()) await fc.assert(propertyOf(seed), { seed, numRuns: 60 });
     },
     draws.timeoutMs,
   );
