@@ -149,7 +149,7 @@ describe("an entry on the page", () => {
   test("a service whose URL needs values asks for them, and makes the link", async () => {
     await priced.register(service("cities/:city", { routeTemplate: "/cities/:city" }));
     const page = await detail("https://api.example.com/cities/:city");
-    expect(page).toContain('<input name="p.city" required maxlength="200">');
+    expect(page).toContain('<input name="p.city" value="" required maxlength="200">');
     const filled = await fetch(
       `${await open(priced)}?service=https://api.example.com/cities/:city&p.city=S%C3%A3o+Paulo`,
     );
@@ -157,6 +157,28 @@ describe("an entry on the page", () => {
     const away = await fetch(`${await open(priced)}?service=https://api.example.com/cities/:city&p.city=..`);
     expect(await away.text()).not.toContain('class="button" href');
     await priced.remove({ resource: "https://api.example.com/cities/:city" });
+  });
+
+  test("the values of a query are filled in, can be changed, and are left out when they are empty", async () => {
+    const queryParams = { city: "São Paulo", days: 3, tags: ["a", "b"] };
+    const input = { type: "http" as const, method: "GET" as const, queryParams };
+    await priced.register(service("forecast", { info: { input } }));
+    const url = `${await open(priced)}?service=https://api.example.com/forecast`;
+    const linkOf = async (query: string) => {
+      const page = await (await fetch(url + query)).text();
+      return /class="button" href="([^"]*)"/.exec(page)?.[1]?.replaceAll("&amp;", "&");
+    };
+    const page = await (await fetch(url)).text();
+    expect(page).toContain('<input name="q.city" value="São Paulo" maxlength="200">');
+    expect(page).toContain('<input name="q.days" value="3" maxlength="200">');
+    expect(page).not.toContain("q.tags");
+    const forecast = "https://api.example.com/forecast";
+    expect(await linkOf("")).toBe(`${forecast}?city=S%C3%A3o+Paulo&days=3&tags=a&tags=b`);
+    expect(await linkOf("&q.city=Z%C3%BCrich&q.days=")).toBe(`${forecast}?city=Z%C3%BCrich&tags=a&tags=b`);
+    const hostile = "&q.city=%22%3E%3Cscript%3E&q.__proto__=1&q.other=1&p.x=1&q.=1";
+    expect(await linkOf(hostile)).toBe(`${forecast}?city=%22%3E%3Cscript%3E&days=3&tags=a&tags=b`);
+    expect(await (await fetch(url + hostile)).text()).toContain('value="&quot;&gt;&lt;script&gt;"');
+    await priced.remove({ resource: forecast });
   });
 
   test("an unknown token is shown in atomic units by its address, and not by the name that the seller gives it", async () => {

@@ -13,12 +13,10 @@ import { hasInvisible, visibleJson } from "./markup.js";
 
 /** How to call one method of an HTTP endpoint. */
 export interface HttpCall {
-  /** A line for a shell. */
+  /** A line for a shell. A path parameter without a value is `{id}` in it. */
   readonly curl: string;
-  /** The URL with the example values; absent while a path parameter has none. */
+  /** The URL with the values; absent while a path parameter has none. */
   readonly url?: string;
-  /** Path parameters without an example value: `{id}` in the line. */
-  readonly missing: readonly string[];
 }
 
 /** A longer body is left out, and a longer URL has no line. */
@@ -32,12 +30,41 @@ export function httpCall(
 ): HttpCall | undefined {
   if (!/^https?:\/\//.test(resource) || !URL.canParse(resource) || hasInvisible(resource)) return undefined;
   const isFixed = routeTemplate === undefined;
-  const { url, missing } = isFixed ? { url: resource, missing: [] } : fillIn(resource, fieldsOf(input["pathParams"]));
+  const { url, isWhole } = isFixed ? { url: resource, isWhole: true } : fillIn(resource, fieldsOf(input["pathParams"]));
   const query = queryOf(fieldsOf(input["queryParams"]));
   const whole = `${url}${query === "" ? "" : `?${query}`}`;
   if (whole.length > MAX_PART) return undefined;
   const curl = ["curl", method === "HEAD" ? "-gI" : "-gi", ...methodPart(method), quote(whole), ...bodyPart(input)];
-  return { curl: curl.join(" "), missing, ...(missing.length === 0 ? { url: whole } : {}) };
+  return { curl: curl.join(" "), ...(isWhole ? { url: whole } : {}) };
+}
+
+/** A value that a visitor may change before the call. */
+export interface CallField {
+  readonly part: "pathParams" | "queryParams";
+  readonly name: string;
+  /** Its value as text, if it has one. */
+  readonly value: string | undefined;
+}
+
+/** The values in the URL of a call: those of the path, and those of the query that are texts, numbers or yes and no. */
+export function callFields({ resource, routeTemplate }: CatalogEntry, input: JsonObject): readonly CallField[] {
+  const path = fieldsOf(input["pathParams"]);
+  const names = routeTemplate === undefined ? [] : [...resource.matchAll(PARAMETER)].map(([, name = ""]) => name);
+  const query = Object.entries(fieldsOf(input["queryParams"]));
+  return [
+    ...[...new Set(names)].map((name) => ({ part: "pathParams" as const, name, value: textIn(path, name) })),
+    ...query.flatMap(([name, value]) => {
+      const text = toText(value);
+      return text === undefined ? [] : [{ part: "queryParams" as const, name, value: text }];
+    }),
+  ];
+}
+
+/** A parameter of a template. */
+const PARAMETER = /:(\w{1,512})/g;
+
+function textIn(values: JsonObject, name: string): string | undefined {
+  return Object.hasOwn(values, name) ? toText(values[name]) : undefined;
 }
 
 function fieldsOf(value: unknown): JsonObject {
@@ -45,19 +72,18 @@ function fieldsOf(value: unknown): JsonObject {
 }
 
 /** Puts example values into a template: `/users/:id`. A wildcard is called `var1`, and its value may have slashes. */
-function fillIn(resource: string, values: JsonObject): { readonly url: string; readonly missing: readonly string[] } {
-  const missing: string[] = [];
+function fillIn(resource: string, values: JsonObject): { readonly url: string; readonly isWhole: boolean } {
+  let isWhole = true;
   const { origin } = new URL(resource);
-  const path = resource.slice(origin.length).replace(/:(\w{1,512})/g, (_, name: string) => {
-    const value = Object.hasOwn(values, name) ? toSegments(values[name], /^var\d+$/.test(name)) : undefined;
-    if (value === undefined) missing.push(name);
+  const path = resource.slice(origin.length).replace(PARAMETER, (_, name: string) => {
+    const value = toSegments(textIn(values, name), /^var\d+$/.test(name));
+    isWhole &&= value !== undefined;
     return value ?? `{${name}}`;
   });
-  return { url: origin + path, missing };
+  return { url: origin + path, isWhole };
 }
 
-function toSegments(value: unknown, isWildcard: boolean): string | undefined {
-  const text = toText(value);
+function toSegments(text: string | undefined, isWildcard: boolean): string | undefined {
   const segments = isWildcard ? text?.split("/") : text === undefined ? undefined : [text];
   // A segment of dots would lead to another path.
   if (segments === undefined || text === "" || segments.some((segment) => /^\.{1,2}$/.test(segment))) return undefined;

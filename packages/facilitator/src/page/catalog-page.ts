@@ -91,7 +91,7 @@ async function renderPage(
   }
 }
 
-/** The page of one service. Values of path parameters come as `p.city=Lisbon`. */
+/** The page of one service. Values of the path come as `p.city=Lisbon`, those of the query as `q.units=metric`. */
 async function renderService(
   catalog: Catalog,
   {
@@ -106,14 +106,17 @@ async function renderService(
     readonly logger: Logger | undefined;
   },
 ): Promise<{ readonly status: number; readonly page: string }> {
-  const given = [...parameters].flatMap(([name, value]) =>
-    name.startsWith("p.") && value !== "" ? [[name.slice(2), value.slice(0, MAX_VALUE)] as const] : [],
-  );
+  const given = (prefix: string): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      [...parameters].flatMap(([name, value]) =>
+        name.startsWith(prefix) ? [[name.slice(prefix.length), value.slice(0, MAX_VALUE)] as const] : [],
+      ),
+    );
   try {
     const toolName = parameters.get("tool") ?? "";
     const entry = resource.length > MAX_RESOURCE ? undefined : await catalog.find({ resource, toolName });
     if (entry === undefined) return { status: 404, page: problemPage(query, "There is no such service.") };
-    return { status: 200, page: servicePage(entry, Object.fromEntries(given)) };
+    return { status: 200, page: servicePage(entry, { pathParams: given("p."), queryParams: given("q.") }) };
   } catch (error) {
     logFailure(logger, "catalog_page_failed", error);
     return { status: 503, page: problemPage(query, UNREADABLE) };

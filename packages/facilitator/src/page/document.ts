@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type CatalogEntry, networkName, PRICE_LIMITS } from "@farebox/bazaar/facilitator";
-import { entryCard, entryDetail, titleOf } from "./entry.js";
+import { entryCard, entryDetail, type GivenValues, titleOf } from "./entry.js";
 import { Html, html } from "./markup.js";
 import { STYLE } from "./style.js";
 
@@ -63,8 +63,8 @@ function urlOfEntry({ resource, toolName }: CatalogEntry): string {
   return `?${new URLSearchParams({ service: resource, ...(toolName === undefined ? {} : { tool: toolName }) })}`;
 }
 
-/** Renders the page of one service. @param given - Values of path parameters that the visitor sent. */
-export function servicePage(entry: CatalogEntry, given: Readonly<Record<string, string>>): string {
+/** Renders the page of one service. */
+export function servicePage(entry: CatalogEntry, given: GivenValues): string {
   return shell(
     titleOf(entry),
     html`<nav aria-label="Breadcrumb"><a href="?">All services</a></nav>

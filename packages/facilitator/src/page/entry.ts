@@ -9,7 +9,7 @@ import { type CatalogEntry, type EntryOffer, networkName, stablecoinOf } from "@
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { formatAmount } from "@farebox/core/scheme";
-import { httpCall, mcpConnection } from "./call.js";
+import { type CallField, callFields, httpCall, mcpConnection } from "./call.js";
 import { type Html, html, visibleJson } from "./markup.js";
 
 /** Where a service is shown whole. */
@@ -29,8 +29,11 @@ ${description && html`<p class="clamp"><bdi>${description}</bdi></p>`}
 </article>`;
 }
 
-/** Writes everything about an entry. @param given - Values of path parameters that the visitor sent. */
-export function entryDetail(entry: CatalogEntry, given: Readonly<Record<string, string>>): Html {
+/** Values that the visitor filled in, by part of the call and by name. */
+export type GivenValues = Readonly<Record<CallField["part"], Readonly<Record<string, string>>>>;
+
+/** Writes everything about an entry. */
+export function entryDetail(entry: CatalogEntry, given: GivenValues): Html {
   const { description, tags = [], lastUpdated, type, resource } = entry;
   const chips = tags.map((tag) => html`<li class="chip"><bdi>${tag}</bdi></li>`);
   const parts = type === "mcp" ? [toolPart(entry)] : methodsOf(entry).map((method) => methodPart(entry, method, given));
@@ -77,46 +80,74 @@ function methodsOf(entry: CatalogEntry): readonly Method[] {
   return entry.methods ?? [{ method, accepts, discoveryInfo }];
 }
 
-function methodPart(entry: CatalogEntry, offered: Method, given: Readonly<Record<string, string>>): Html {
+function methodPart(entry: CatalogEntry, offered: Method, given: GivenValues): Html {
   const { method, accepts, discoveryInfo } = offered;
   const own = offered.description === entry.description ? undefined : offered.description;
   return html`<section class="card">
 <h2><bdi>${method}</bdi></h2>
 ${own && html`<p><bdi>${own}</bdi></p>`}
 ${offersPart(accepts)}
-${tryPart(entry, method, withValues(inputOf(discoveryInfo), given))}
+${tryPart(entry, method, fillIn(entry, inputOf(discoveryInfo), given))}
 ${inputAndOutput(offered)}
 </section>\n`;
 }
 
-/** What the visitor filled in takes the place of the examples. */
-function withValues(input: JsonObject, given: Readonly<Record<string, string>>): JsonObject {
-  const { pathParams } = input;
-  return { ...input, pathParams: { ...(isJsonObject(pathParams) ? pathParams : {}), ...given } };
+/** The input of a call, and what of it a visitor may change. */
+interface FilledInput {
+  readonly input: JsonObject;
+  readonly fields: readonly CallField[];
+}
+
+/** What the visitor filled in takes the place of the examples. A parameter of the query that is left empty is not sent. */
+function fillIn(entry: CatalogEntry, example: JsonObject, given: GivenValues): FilledInput {
+  const fields = callFields(entry, example).map((field) => {
+    const sent = given[field.part];
+    return Object.hasOwn(sent, field.name) ? { ...field, value: sent[field.name] } : field;
+  });
+  const partOf = (part: CallField["part"]): JsonObject => {
+    const own = example[part];
+    const values = new Map(Object.entries(isJsonObject(own) ? own : {}));
+    for (const field of fields) {
+      if (field.part !== part) continue;
+      if (field.value === undefined || field.value === "") values.delete(field.name);
+      else values.set(field.name, field.value);
+    }
+    return Object.fromEntries(values);
+  };
+  return { input: { ...example, pathParams: partOf("pathParams"), queryParams: partOf("queryParams") }, fields };
 }
 
 /** A link that opens the service in the browser, whose page takes the payment; or how to call it otherwise. */
-function tryPart(entry: CatalogEntry, method: string, input: JsonObject): Html | undefined {
+function tryPart(entry: CatalogEntry, method: string, { input, fields }: FilledInput): Html | undefined {
   const call = httpCall(entry, method, input);
   if (call === undefined) return undefined;
   const line = html`<details><summary>From a terminal</summary>
 <p>Without a payment the service responds with its price.</p>
 <pre><bdi>${call.curl}</bdi></pre></details>`;
   if (method !== "GET") return html`<p>A link cannot send ${method}. A client can.</p>${line}`;
-  if (call.url === undefined) return html`${parametersForm(entry, call.missing)}${line}`;
+  if (call.url === undefined) {
+    return html`<p>To try it, fill in what the URL needs:</p>${fieldsForm(entry, fields)}${line}`;
+  }
+  const others = html`<details><summary>With other values</summary>${fieldsForm(entry, fields)}</details>`;
   return html`<p><a class="button" href="${call.url}" target="_blank" rel="nofollow noopener noreferrer">Try it in the browser</a></p>
-<p class="quiet">It opens the service. If the service asks for a payment, its page may take one from your wallet.</p>${line}`;
+<p class="quiet">It opens the service. If the service asks for a payment, its page may take one from your wallet.</p>${fields.length > 0 ? others : undefined}${line}`;
 }
 
 /** The page itself builds the link, so that no form is sent to another server. */
-function parametersForm({ resource, toolName }: CatalogEntry, missing: readonly string[]): Html {
-  const fields = missing.map(
-    (name) => html`<label><bdi>${name}</bdi> <input name="p.${name}" required maxlength="200"></label>`,
-  );
-  return html`<p>To try it, fill in what the URL needs:</p>
-<form method="get"><input type="hidden" name="service" value="${resource}">
-${toolName && html`<input type="hidden" name="tool" value="${toolName}">`}${fields}<button>Make the link</button></form>`;
+function fieldsForm({ resource, toolName }: CatalogEntry, fields: readonly CallField[]): Html {
+  const inputs = fields.slice(0, MAX_FIELDS).map(({ part, name, value = "" }) => {
+    const input =
+      part === "pathParams"
+        ? html`<input name="p.${name}" value="${value}" required maxlength="200">`
+        : html`<input name="q.${name}" value="${value}" maxlength="200">`;
+    return html`<label><bdi>${name}</bdi> ${input}</label>`;
+  });
+  return html`<form method="get"><input type="hidden" name="service" value="${resource}">
+${toolName && html`<input type="hidden" name="tool" value="${toolName}">`}${inputs}<button>Make the link</button></form>`;
 }
+
+/** More are not filled in by hand. The others keep their example values. */
+const MAX_FIELDS = 30;
 
 function toolPart(entry: CatalogEntry): Html {
   const { accepts, discoveryInfo, toolName = "" } = entry;
