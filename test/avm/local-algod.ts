@@ -17,6 +17,12 @@ type Reply = readonly [status: number, body: unknown];
 /** As on Algorand's networks. */
 const SECONDS_PER_ROUND = 2.8;
 
+/** A transaction on the chain. */
+export interface Landed extends Pick<SignedTransaction, "txn"> {
+  readonly round: number;
+  readonly atMs: number;
+}
+
 export class LocalAlgod {
   readonly ledger: Ledger = new Ledger();
   /** Each received request: its method, and its path without the query. */
@@ -30,6 +36,8 @@ export class LocalAlgod {
   /** The network of the node. */
   genesisHash: Buffer = GENESIS_HASH;
   readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
+  /** Every transaction on the chain, the oldest first. */
+  readonly history: Landed[] = [];
   readonly #landed = new Map<string, SignedTransaction>();
   /** Since the last round. */
   #secondsSince = 0;
@@ -162,7 +170,12 @@ export class LocalAlgod {
 
   #apply(group: SignedTransaction[]): void {
     problemOf(() => this.ledger.apply(group));
-    for (const signed of group) this.#landed.set(signed.txn.txID(), signed);
+    for (const signed of group) {
+      const id = signed.txn.txID();
+      const round = this.ledger.roundOf(id);
+      if (round !== undefined && !this.#landed.has(id)) this.history.push({ txn: signed.txn, round, atMs: Date.now() });
+      this.#landed.set(id, signed);
+    }
   }
 
   #pending(id: string): Reply {

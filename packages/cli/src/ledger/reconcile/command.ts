@@ -10,6 +10,7 @@ import { type Command, defineCommand } from "../../frame/command.js";
 import { printable, type Terminal } from "../../frame/terminal.js";
 import { openNodes } from "../../rpc/read-rpc-option.js";
 import { LEDGER_OPTIONS, RANGE_OPTIONS, readEntries, withLedger } from "../open-ledger.js";
+import { viewAvm } from "./avm.js";
 import { type Search, viewEvm } from "./evm.js";
 import { viewSvm } from "./svm.js";
 import { type ChainView, type Comparison, compare, type Window } from "./transfers.js";
@@ -27,7 +28,7 @@ export const command: Command = defineCommand({
       type: "string",
       multiple: true,
       value: "network=url",
-      description: "A node of a network, e.g. eip155:8453=https://…",
+      description: "A node of a network, e.g. eip155:8453=https://…; on Algorand an indexer",
     },
     payee: {
       type: "string",
@@ -44,7 +45,7 @@ export const command: Command = defineCommand({
     },
     json: { type: "boolean", description: "Prints the result as JSON" },
   },
-  details: `Looks for transfers of the ledger's assets to the ledger's payees. Networks: EVM and Solana. Without --since it begins with the first entry.
+  details: `Looks for transfers of the ledger's assets to the ledger's payees. Networks: EVM, Solana, and Algorand with an indexer. Without --since it begins with the first entry.
 
 Exits with 0 if everything agrees, and with 1 if something does not, or if a network has no node.
 
@@ -123,15 +124,12 @@ async function reconcile(
   entries: readonly LedgerEntry[],
   { window, payees }: { readonly window: Window; readonly payees: readonly string[] },
 ): Promise<Comparison> {
-  const isEvm = network.startsWith("eip155:");
+  const family = network.split(":", 1).join();
   const search: Search = {
     network,
     rpc,
     assets: unique(entries.map(({ asset }) => asset)),
-    payees: unique([
-      ...entries.map(({ payee }) => payee),
-      ...payees.filter((payee) => payee.startsWith("0x") === isEvm),
-    ]),
+    payees: unique([...entries.map(({ payee }) => payee), ...payees.filter((payee) => familyOf(payee) === family)]),
     sinceMs: window.sinceMs - AROUND_MS,
     untilMs: window.untilMs + AROUND_MS,
   };
@@ -149,12 +147,19 @@ async function reconcile(
   }
 }
 
+/** The namespace of the networks that have such addresses. */
+function familyOf(address: string): "eip155" | "algorand" | "solana" {
+  if (address.startsWith("0x")) return "eip155";
+  return /^[A-Z2-7]{58}$/.test(address) ? "algorand" : "solana";
+}
+
 function view(search: Search): Promise<ChainView> {
   if (search.network.startsWith("eip155:")) return viewEvm(search);
   if (search.network.startsWith("solana:")) return viewSvm(search);
+  if (search.network.startsWith("algorand:")) return viewAvm(search);
   throw new CliError(
     "FAREBOX_CLI_NODE",
-    `${search.network} cannot be compared: only EVM networks and Solana can`,
+    `${search.network} cannot be compared: only EVM networks, Solana and Algorand can`,
     "Leave its --rpc out",
   );
 }
