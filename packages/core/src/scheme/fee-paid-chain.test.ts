@@ -120,7 +120,7 @@ function rejecting(error: Error): () => Promise<never> {
 describe("a sent transaction", () => {
   test("a sent transaction is sent again until its outcome is known, although each sending fails", async () => {
     const handed: string[] = [];
-    const sent = new SentTransactions<string>(FAST, async (bytes) => {
+    const sent = new SentTransactions<string>({ ...FAST, confirmTimeoutMs: 60_000 }, async (bytes) => {
       handed.push(bytes);
       throw new TypeError("connection lost");
     });
