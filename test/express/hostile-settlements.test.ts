@@ -15,7 +15,7 @@ type Way = "fails" | "hangs";
 const PAUSE_MS = 30_000;
 
 /** Longer than an honest settlement takes on a busy machine. A settlement that hangs is waited for in two rounds. */
-const SETTLE_MS = 4_000;
+const SETTLE_MS = 3_000;
 
 afterEach(() => void vi.useRealTimers());
 
