@@ -10,8 +10,7 @@ const results = process.env["FAREBOX_TEST_RESULTS"];
 
 const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 
-/** `FAREBOX_SLOW=0` leaves slow files out of folders that were asked for, too. */
-const left = askedFor(process.argv).length > 0 && process.env["FAREBOX_SLOW"] !== "0" ? [] : SLOW;
+const left = askedFor(process.argv).length > 0 ? [] : SLOW;
 
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left

@@ -232,7 +232,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     const isHanging = (payer: string) => payer === hanging.address.toLowerCase();
     const desk = await openDesk((payer) => (isHanging(payer) ? "hold" : undefined));
     desk.fund(honest);
-    const shop = await open(version, desk, { deadlines: { verifyMs: 2_000 } });
+    const shop = await open(version, desk, { deadlines: { verifyMs: 500 } });
     const payments = await Promise.all(Array.from({ length: 5 }, () => shop.signBy(hanging)));
     expect(statuses(await Promise.all(payments.map((each) => shop.send(each))))).toEqual({ 503: 5 });
     expect((await shop.send(await shop.signBy(hanging))).status).toBe(503);

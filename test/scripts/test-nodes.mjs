@@ -1,6 +1,5 @@
 /**
  * The heart of the tests on each major of Node but the one that runs this: the gate, stores, bodies, settlement, faults, paths.
- * Slow files run on Node 24 alone, and on majors that are named.
  *
  * Usage: `pnpm test:nodes [major ...]`. Prints `Node 24.21.0: N passed, N failed` for each.
  *
@@ -32,8 +31,7 @@ for (const major of majors) {
   const kept = process.env["FAREBOX_TEST_RESULTS"];
   const results = kept === undefined ? join(folder, `${major}.json`) : kept.replace(/(\.json)?$/, `-${major}.json`);
   console.log(`== Node ${major}`);
-  const slow = wanted.includes(major) || major === "24" ? "1" : "0";
-  const status = runOn(node, [...VITEST, ...HEART], { FAREBOX_TEST_RESULTS: results, FAREBOX_SLOW: slow });
+  const status = runOn(node, [...VITEST, ...HEART], { FAREBOX_TEST_RESULTS: results });
   const { passed, failed } = countResults([results]);
   if (status !== 0 || failed > 0) process.exitCode = 1;
   lines.push(`Node ${major === running ? process.versions.node : RELEASES[major]}: ${passed} passed, ${failed} failed`);

@@ -87,7 +87,7 @@ function methodPart(entry: CatalogEntry, offered: Method, given: GivenValues): H
 <h2><bdi>${method}</bdi></h2>
 ${own && html`<p><bdi>${own}</bdi></p>`}
 ${offersPart(accepts)}
-${tryPart(entry, method, fillIn(entry, inputOf(discoveryInfo), given))}
+${tryPart(entry, method, withGiven(entry, inputOf(discoveryInfo), given))}
 ${inputAndOutput(offered)}
 </section>\n`;
 }
@@ -99,7 +99,7 @@ interface FilledInput {
 }
 
 /** What the visitor filled in takes the place of the examples. A parameter of the query that is left empty is not sent. */
-function fillIn(entry: CatalogEntry, example: JsonObject, given: GivenValues): FilledInput {
+function withGiven(entry: CatalogEntry, example: JsonObject, given: GivenValues): FilledInput {
   const fields = callFields(entry, example).map((field) => {
     const sent = given[field.part];
     return Object.hasOwn(sent, field.name) ? { ...field, value: sent[field.name] } : field;
