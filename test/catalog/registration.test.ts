@@ -380,7 +380,7 @@ test("a payment succeeds with any declaration", async () => {
         expect(["success", "rejected", "none"]).toContain(status);
       },
     ),
-    { seed: SEED, numRuns: 300 },
+    { seed: SEED, numRuns: 60 },
   );
   expect((await get("/discovery/resources")).status).toBe(200);
 });

@@ -31,7 +31,7 @@ import { NOW } from "./both-sides.js";
 
 const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);
 console.log(`Solana payments of any bytes: FAREBOX_SEED=${seed}`);
-const RUN = { seed, numRuns: 1000 };
+const RUN = { seed, numRuns: 150 };
 
 const scheme = exactSvm();
 const read = (paid: unknown): PaymentReading => scheme.readPayment(paid, requirements(), NOW);
@@ -128,6 +128,6 @@ describe("random instructions, all signed by the payer", () => {
       ),
       RUN,
     );
-    expect(taken).toBeGreaterThan(20);
+    expect(taken).toBeGreaterThan(5);
   });
 });

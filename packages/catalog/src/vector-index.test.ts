@@ -6,12 +6,14 @@ import { quantize, VECTOR_SIZE } from "./word-vectors.js";
 const DIMENSIONS = 128;
 const ALL = 1;
 const EVEN = 2;
+/** Questions for each set of facets. */
+const ROUNDS = 6;
 const none = new Int8Array(VECTOR_SIZE);
 
 test("beyond the exact size a search by sign finds nearly the same ten as one that compares all vectors", async () => {
   const random = createRandom(7);
   const topics = Array.from({ length: 500 }, () => vectorNear(random));
-  const entries = Array.from({ length: EXACT + 5_000 }, (_, at): StoredVector => {
+  const entries = Array.from({ length: EXACT + 1_000 }, (_, at): StoredVector => {
     const meaning = quantize(vectorNear(random, topics[at % topics.length]));
     return { id: at + 1, facets: at % 2 === 0 ? [ALL, EVEN] : [ALL], vector: none, meaning };
   });
@@ -20,7 +22,7 @@ test("beyond the exact size a search by sign finds nearly the same ten as one th
   for (const facets of [[ALL], [ALL, EVEN]]) {
     const those = entries.filter((entry) => facets.every((facet) => entry.facets.includes(facet)));
     let shared = 0;
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const meaning = quantize(vectorNear(random, topics[round * 7]));
       const near = await index.nearest({ words: undefined, meaning }, facets, 10);
       expect(near).toHaveLength(10);
@@ -28,7 +30,7 @@ test("beyond the exact size a search by sign finds nearly the same ten as one th
       const best = scored.sort(([, one], [, other]) => other - one).slice(0, 10);
       shared += best.filter(([id]) => near.some((found) => found.id === id)).length;
     }
-    expect(shared / 200).toBeGreaterThan(0.9);
+    expect(shared / (10 * ROUNDS)).toBeGreaterThan(0.9);
   }
 });
 
@@ -60,7 +62,9 @@ function normal(random: () => number): number {
 }
 
 function dot(one: Int8Array, other: Int8Array): number {
-  return one.reduce((sum, number, at) => sum + number * (other[at] ?? 0), 0);
+  let sum = 0;
+  for (let at = 0; at < one.length; at++) sum += (one[at] ?? 0) * (other[at] ?? 0);
+  return sum;
 }
 
 /** The same numbers for the same seed. */

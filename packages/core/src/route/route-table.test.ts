@@ -18,12 +18,19 @@ function firstOf(keys: readonly string[], query: RouteQuery): string | undefined
 
 /** The key that prices a request. Fails if the order of the keys decides. */
 function keyFor(keys: readonly string[], request: string, mountPath = ""): string | undefined {
-  const [method = "", path = ""] = request.split(" ");
-  const query = { method, path, mountPath };
-  const forwards = firstOf(keys, query);
-  const backwards = firstOf([...keys].reverse(), query);
-  expect(backwards).toBe(forwards);
-  return forwards;
+  return pricedBy(keys)(request, mountPath);
+}
+
+/** The same for many requests: the tables are made once. */
+function pricedBy(keys: readonly string[]): (request: string, mountPath?: string) => string | undefined {
+  const entries = keys.map(entryOf);
+  const tables = [entries, [...entries].reverse()].map((ordered) => createRouteTable(ordered));
+  return (request, mountPath = "") => {
+    const [method = "", path = ""] = request.split(" ");
+    const [forwards, backwards] = tables.map((table) => table.find({ method, path, mountPath })[0]?.entry.key);
+    expect(backwards).toBe(forwards);
+    return forwards;
+  };
 }
 
 describe("a route table, by method", () => {
@@ -106,9 +113,10 @@ describe("the most specific key wins, in any order of writing", () => {
           .map((matches) => pathnames.filter((pathname) => matches(pathname)));
         const isPart = ofA!.every((pathname) => ofB!.includes(pathname)) && ofA!.length < ofB!.length;
         fc.pre(isPart);
-        for (const path of ofA!) expect(keyFor([left, right], `GET ${path}`)).toBe(left);
+        const keyOf = pricedBy([left, right]);
+        for (const path of ofA!) expect(keyOf(`GET ${path}`), path).toBe(left);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

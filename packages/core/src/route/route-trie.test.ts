@@ -76,8 +76,8 @@ describe(`compared with a search through all forms (seed ${seed})`, () => {
         expect(found).toContain(form);
       }
     });
-    fc.assert(check, { seed, numRuns: 2_000 });
-    expect(hits).toBeGreaterThan(100);
+    fc.assert(check, { seed, numRuns: 500 });
+    expect(hits).toBeGreaterThan(25);
   });
 });
 

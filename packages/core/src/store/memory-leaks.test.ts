@@ -9,7 +9,7 @@ import { createMemoryStore } from "./memory-store.js";
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-const PAYMENTS = 200_000;
+const PAYMENTS = 50_000;
 
 test.each<[string, () => (payment: string) => void]>([
   [
