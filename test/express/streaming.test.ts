@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { openShop, PRICED, type Shop, VERSIONS } from "./shop.js";
+import { NEWEST, openShop, PRICED, type Shop, VERSIONS } from "./shop.js";
 
 const MIB = 1024 * 1024;
 
@@ -30,7 +30,9 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
     settle();
     expect(await line.until("PAYMENT-RESPONSE: ")).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
+});
 
+describe.each(NEWEST)("on %s, at the hold limit", (_, express) => {
   test("a source of 200 MB is stopped at the hold limit before settlement", async () => {
     const source = createSource(200);
     const shop = await openShop(express, { handler: (_req, res) => void source.stream.pipe(res) });
@@ -72,7 +74,7 @@ describe.each(VERSIONS)("on %s, before settlement", (_, express) => {
   });
 });
 
-describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
+describe.each(NEWEST)("on %s, after settlement", (_, express) => {
   test("a response is live after settlement: each chunk arrives before the next is written", async () => {
     const chunks = ["first", "second", "third"];
     const responses: Response[] = [];
@@ -124,8 +126,8 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     await line.until("compressed");
   });
 
-  test("a source of 200 MB waits after settlement for a client that does not read, and then arrives whole", async () => {
-    const source = createSource(200);
+  test("a source of 64 MB waits after settlement for a client that does not read, and then arrives whole", async () => {
+    const source = createSource(64);
     const buffered: number[] = [];
     const shop = await openShop(express, {
       handler: (_req, res) => {
@@ -148,7 +150,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
       received += data.length;
     });
     line.socket.resume();
-    while (received < 200 * MIB) await once(line.socket, "data");
+    while (received < 64 * MIB) await once(line.socket, "data");
     expect(Math.max(...buffered)).toBeLessThan(2 * MIB);
   });
 
@@ -163,7 +165,7 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
       handler: async (_req, res) => {
         if (isLate) await new Promise((resolve) => res.write("opening", resolve));
         // More than any kernel buffers.
-        expect(res.write(Buffer.alloc(64 * MIB))).toBe(false);
+        expect(res.write(Buffer.alloc(32 * MIB))).toBe(false);
         full.give();
         await once(res, "drain");
         drained.give();
@@ -182,8 +184,8 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     await drained.given;
   });
 
-  test.each([0, MIB])("one end of 50 MB arrives whole, with %i bytes held", async (holdBytes) => {
-    const body = Buffer.alloc(50 * MIB, "0123456789");
+  test.each([0, MIB])("one end of 16 MB arrives whole, with %i bytes held", async (holdBytes) => {
+    const body = Buffer.alloc(16 * MIB, "0123456789");
     const shop = await openShop(express, { options: { holdBytes }, handler: (_req, res) => void res.end(body) });
     const paid = await shop.pay();
     expect(paid.headers["content-length"]).toBe(String(body.length));
@@ -191,8 +193,8 @@ describe.each(VERSIONS)("on %s, after settlement", (_, express) => {
     expect(shop.facilitator.settled).toHaveLength(1);
   });
 
-  test.each([0, 1, 5, 6, 7, 1000])("small chunks of a pipe arrive whole, with %i bytes held", async (holdBytes) => {
-    const words = Array.from({ length: 200 }, (_unused, at) => `word ${at},`);
+  test.each([0, 1, 6, 7, 1000])("small chunks of a pipe arrive whole, with %i bytes held", async (holdBytes) => {
+    const words = Array.from({ length: 50 }, (_unused, at) => `word ${at},`);
     const shop = await openShop(express, {
       options: { holdBytes },
       handler: async (_req, res) => pipeline(Readable.from(words, { objectMode: false }), res),
