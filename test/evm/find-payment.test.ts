@@ -9,12 +9,12 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { openProxiedStage } from "../facilitator/proxied-stage.js";
 import { once } from "../facilitator/rpc-proxy.js";
-import { AMOUNT, createOffer, newAddress, payloadOf, signFor, TOKEN } from "../facilitator/stage.js";
+import { AMOUNT, createOffer, newAddress, payloadOf, receiptOf, signFor, TOKEN } from "../facilitator/stage.js";
 
 const { stage, proxy } = await openProxiedStage();
 
 async function find({ paymentPayload, paymentRequirements }: FacilitatorRequest): Promise<ChainFinding | undefined> {
-  const rpc = createRpcNode(proxy.url);
+  const rpc = createRpcNode(proxy.url, { deadlineMs: 120_000 });
   return exactEvm().findPayment?.({ payload: paymentPayload.payload, requirements: paymentRequirements, rpc });
 }
 
@@ -28,19 +28,12 @@ async function pay(): Promise<FacilitatorRequest> {
   return stage.payment(await chainTime());
 }
 
-/** Carries a payment out, and waits until it is in a block. */
-async function carryOut(payment: FacilitatorRequest): Promise<Hex> {
-  const hash = await stage.frontRun(payment);
-  await stage.client.waitForTransactionReceipt({ hash });
-  return hash;
-}
-
 describe("a payment that was carried out", () => {
   test("a payment has moved, in its transaction, once it is in a block", async () => {
     const payment = await pay();
     expect(await find(payment)).toEqual({ kind: "open" });
     await stage.chain.pauseMining();
-    const transaction = await stage.frontRun(payment);
+    const transaction = await stage.sendAhead(payment);
     expect(await find(payment)).toEqual({ kind: "open" });
     await stage.chain.resumeMining();
     expect(await find(payment)).toEqual({ kind: "moved", transaction });
@@ -48,7 +41,7 @@ describe("a payment that was carried out", () => {
 
   test("a payment has moved even after its expiry and many blocks later", async () => {
     const payment = await pay();
-    const transaction = await carryOut(payment);
+    const transaction = await stage.frontRun(payment);
     await stage.rpc("anvil_mine", toHex(100), toHex(60));
     expect(await find(payment)).toEqual({ kind: "moved", transaction });
   });
@@ -68,7 +61,7 @@ describe("a payment that was carried out", () => {
 
   test("a payment is unclear while the node does not tell", async () => {
     const payment = await pay();
-    const transaction = await carryOut(payment);
+    const transaction = await stage.frontRun(payment);
     for (const method of [
       "eth_chainId",
       "eth_getBlockByNumber",
@@ -98,7 +91,7 @@ describe("a payment that was not carried out", () => {
     const payer = payloadOf(payment).authorization.from as Hex;
     const data = encodeFunctionData({ abi: TOKEN, functionName: "transfer", args: [newAddress(), 1n] });
     await stage.command(payer, data);
-    const { status } = await stage.client.waitForTransactionReceipt({ hash: await stage.frontRun(payment) });
+    const { status } = await receiptOf(stage.client, await stage.sendAhead(payment));
     expect(status).toBe("reverted");
     expect(await find(payment)).toEqual({ kind: "open" });
   });
@@ -136,7 +129,7 @@ describe("a payment that was not carried out", () => {
     const options = { ...(await chainTime()), nonce: toHex(7n, { size: 32 }) };
     const payment = await signFor(payer, offer, options);
     const other = await signFor(payer, { ...offer, ...change }, options);
-    const transaction = await carryOut(other);
+    const transaction = await stage.frontRun(other);
     expect(await find(payment)).toEqual({ kind: "never" });
     expect(await find(other)).toEqual({ kind: "moved", transaction });
   });

@@ -26,8 +26,8 @@ const { stage, proxy } = await openProxiedStage();
 const privateKey = await stage.signer();
 
 async function find(kind: Kind, { paymentPayload, paymentRequirements }: FacilitatorRequest) {
-  const query = { payload: paymentPayload.payload, requirements: paymentRequirements, rpc: createRpcNode(proxy.url) };
-  return SCHEMES[kind].findPayment?.(query);
+  const rpc = createRpcNode(proxy.url, { deadlineMs: 120_000 });
+  return SCHEMES[kind].findPayment?.({ payload: paymentPayload.payload, requirements: paymentRequirements, rpc });
 }
 
 /** A test may have moved the chain's clock ahead of this machine's. */

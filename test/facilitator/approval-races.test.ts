@@ -1,7 +1,7 @@
 /** Failures between the approval that a facilitator sponsors and the payment that needs it. */
 import { createWalletClient, http } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type ApprovalStage,
   describeApproval,
@@ -17,7 +17,7 @@ import {
 } from "./approval-stage.js";
 import { openScheme } from "./permit2-stage.js";
 import { startRpcProxy } from "./rpc-proxy.js";
-import { newAddress, openStage, type Stage } from "./stage.js";
+import { newAddress, openStage, PATIENT, receiptOf, type Stage } from "./stage.js";
 
 const ALLOWANCE = "permit2_allowance_required";
 
@@ -37,8 +37,15 @@ describe("a quick payer", () => {
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     onTestFinished(() => proxy.close());
     const request = sponsored(payment, await signApproval(at, account));
-    const quick = { privateKey: at.privateKey, sponsoring: GENEROUS, rpcUrl: proxy.url, receiptTimeoutMs: 600 };
-    const scheme = openScheme(stage, "exact", quick);
+    const scheme = openScheme(stage, "exact", {
+      privateKey: at.privateKey,
+      sponsoring: GENEROUS,
+      rpcUrl: proxy.url,
+    });
+    let lateMs = 0;
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + lateMs);
+    onTestFinished(() => clock.mockRestore());
     // The second transaction that the facilitator sends is the approval: the payer's own comes before it.
     let [sent, isSpent] = [0, false];
     const other: { hash?: Promise<string> } = {};
@@ -46,6 +53,8 @@ describe("a quick payer", () => {
       if (method !== "eth_sendRawTransaction" || ++sent < 2 || isSpent) return "pass";
       other.hash ??= spend(account).then((hash) => {
         isSpent = true;
+        // The approval never comes, so the facilitator waits until its time is over.
+        lateMs = PATIENT.receiptTimeoutMs;
         return hash;
       });
       // Sent again, the approval would get there first.
@@ -65,7 +74,7 @@ describe("a quick payer", () => {
   async function spend(account: PrivateKeyAccount): Promise<string> {
     const wallet = createWalletClient({ account, transport: http(stage.chain.rpcUrl) });
     const hash = await wallet.sendTransaction({ to: newAddress(), value: 1n, gas: 21_000n, chain: null });
-    await stage.client.waitForTransactionReceipt({ hash });
+    await receiptOf(stage.client, hash);
     return hash;
   }
 });

@@ -6,11 +6,11 @@
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
 import type { SponsoringOptions } from "@farebox/evm/facilitator";
 import { createPayer } from "@farebox/testing";
-import { createWalletClient, encodeFunctionData, type Hex, http, maxUint256, parseAbi } from "viem";
+import { encodeFunctionData, type Hex, maxUint256, parseAbi } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { createPermitOffer, type Kind, openScheme, PERMIT2, permitOf, signPermitFor } from "./permit2-stage.js";
-import { AMOUNT, type Stage } from "./stage.js";
+import { AMOUNT, newAddress, type Stage } from "./stage.js";
 
 export const ERC20 = parseAbi([
   "function approve(address, uint256) returns (bool)",
@@ -26,13 +26,15 @@ export interface ApprovalStage {
   readonly stage: Stage;
   readonly token: Hex;
   readonly privateKey: Hex;
-  readonly holder: PrivateKeyAccount;
+  /** The owner of all of the token, who needs no key. */
+  readonly holder: Hex;
 }
 
 export async function openApprovalStage(stage: Stage): Promise<ApprovalStage> {
-  const [privateKey, key] = [await stage.signer(), await stage.signer()];
-  const holder = privateKeyToAccount(key);
-  return { stage, privateKey, holder, token: await stage.chain.deployToken(holder.address) };
+  const holder = newAddress();
+  await stage.rpc("anvil_impersonateAccount", holder);
+  await stage.chain.fund(holder, { eth: 10n ** 18n });
+  return { stage, privateKey: await stage.signer(), holder, token: await stage.chain.deployToken(holder) };
 }
 
 /** The scheme in a new process. */
@@ -60,10 +62,8 @@ export function payBy({ token, privateKey }: ApprovalStage, kind: Kind, key: Hex
 }
 
 async function give({ stage, token, holder }: ApprovalStage, to: Hex): Promise<void> {
-  const wallet = createWalletClient({ account: holder, transport: http(stage.chain.rpcUrl) });
   const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [to, 2n * AMOUNT] });
-  const hash = await wallet.sendTransaction({ to: token, data, gas: 100_000n, chain: null });
-  await stage.client.waitForTransactionReceipt({ hash });
+  await stage.rpc("eth_sendTransactionSync", { from: holder, to: token, data, gas: "0x186a0" });
 }
 
 export interface Approval {
@@ -122,13 +122,23 @@ export async function purseOf({ stage, privateKey }: ApprovalStage): Promise<rea
   return [await client.getBalance({ address }), await client.getTransactionCount({ address })];
 }
 
-/** Expects verify and settle to agree, no money to move, no allowance to be made, and the signer to send nothing. */
+/** A request that must be refused. */
+export interface Refused {
+  readonly request: FacilitatorRequest;
+  readonly reason: string;
+  readonly what?: string;
+}
+
+/**
+ * Expects verify and settle to agree on each request of one payer, no money to move, no allowance to be made, and the signer to send
+ * nothing.
+ */
 export async function expectNothingIsSpent(
   at: ApprovalStage,
   scheme: FacilitatorScheme,
-  { request, reason, what }: { readonly request: FacilitatorRequest; readonly reason: string; readonly what?: string },
+  ...all: readonly [Refused, ...Refused[]]
 ): Promise<void> {
-  const { from, witness } = permitOf(request).permit2Authorization;
+  const { from, witness } = permitOf(all[0].request).permit2Authorization;
   const state = async () => [
     await purseOf(at),
     await balanceOf(at, from),
@@ -138,7 +148,10 @@ export async function expectNothingIsSpent(
     await allowanceOf(at, from),
   ];
   const before = await state();
-  expect(await scheme.verify(request), what).toMatchObject({ isValid: false, invalidReason: reason });
-  expect(await scheme.settle(request), what).toMatchObject({ success: false, errorReason: reason, transaction: "" });
-  expect(await state(), what).toEqual(before);
+  for (const { request, reason, what } of all) {
+    expect(permitOf(request).permit2Authorization).toMatchObject({ from, witness });
+    expect(await scheme.verify(request), what).toMatchObject({ isValid: false, invalidReason: reason });
+    expect(await scheme.settle(request), what).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  }
+  expect(await state()).toEqual(before);
 }

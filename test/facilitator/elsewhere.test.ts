@@ -86,7 +86,7 @@ describe("an authorization that another account carries out", () => {
     const { transaction: ours, errorReason } = await scheme.settle(payment);
     expect(errorReason).toBe("settlement_pending");
     // Their transaction comes first although it is sent later, because it pays more.
-    const theirs = await stage.frontRun(payment, 10n ** 12n);
+    const theirs = await stage.sendAhead(payment, 10n ** 12n);
     await stage.chain.resumeMining();
 
     expect(theirs).not.toBe(ours);

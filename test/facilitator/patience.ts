@@ -6,7 +6,8 @@
 import type { FacilitatorScheme } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, type RpcChainOptions } from "@farebox/evm/facilitator";
 import type { Hex } from "viem";
-import { NETWORK, type Stage } from "./stage.js";
+import { onTestFinished, vi } from "vitest";
+import { NETWORK, PATIENT, type Stage } from "./stage.js";
 
 export interface Patience {
   readonly scheme: FacilitatorScheme;
@@ -14,13 +15,22 @@ export interface Patience {
   hasTime: boolean;
 }
 
+/**
+ * Until the test ends, no limit on a request ends it but by this function's result, which moves the clock of `setTimeout` past all of them.
+ * Short waits, such as that before a request is repeated, end by themselves.
+ */
+export function holdRequestTimeouts(): () => void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
+  onTestFinished(() => void vi.useRealTimers());
+  return () => void vi.advanceTimersByTime(PATIENT.requestTimeoutMs);
+}
+
 /** Opens a scheme, as in a new process. */
 export function openPatience(stage: Stage, options: Partial<RpcChainOptions> & { readonly privateKey: Hex }): Patience {
-  const limits = { pollingIntervalMs: 10, receiptTimeoutMs: 600_000 };
-  const chain = createRpcChain({ network: NETWORK, rpcUrl: stage.chain.rpcUrl, ...limits, ...options });
+  const chain = createRpcChain({ network: NETWORK, rpcUrl: stage.chain.rpcUrl, ...PATIENT, ...options });
   const outcomeOf = chain.outcomeOf.bind(chain);
   const patience = { scheme: createExactEvmScheme({ chain }), hasTime: true };
   chain.outcomeOf = (transaction, waitedMs) =>
-    outcomeOf(transaction, patience.hasTime ? waitedMs : limits.receiptTimeoutMs);
+    outcomeOf(transaction, patience.hasTime ? waitedMs : PATIENT.receiptTimeoutMs);
   return patience;
 }

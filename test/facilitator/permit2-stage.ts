@@ -9,7 +9,7 @@ import type { Payer, SignOptions } from "@farebox/testing";
 import { encodeFunctionData, type Hex, parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { AMOUNT, createOffer, NETWORK, type Stage } from "./stage.js";
+import { AMOUNT, createOffer, NETWORK, PATIENT, type Stage } from "./stage.js";
 
 export const PERMIT2: Hex = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 export const PERMIT2_ABI = parseAbi(["function invalidateUnorderedNonces(uint256 word, uint256 mask)"]);
@@ -48,9 +48,8 @@ export function openScheme(
   now: () => number = Date.now,
 ): FacilitatorScheme {
   if (kind === "exact") return stage.scheme(options, now);
-  const quick = { pollingIntervalMs: 10, receiptTimeoutMs: 5_000 };
   const { rpcUrl } = stage.chain;
-  return createUptoEvmScheme({ chain: createRpcChain({ network: NETWORK, rpcUrl, ...quick, ...options }), now });
+  return createUptoEvmScheme({ chain: createRpcChain({ network: NETWORK, rpcUrl, ...PATIENT, ...options }), now });
 }
 
 /** A seller's request to a facilitator. */

@@ -23,7 +23,7 @@ interface RpcFailure {
  * - `pass`: the node responds.
  * - `lose-request`: the connection is closed before the node has the call.
  * - `lose-response`: the connection is closed after the node has the call.
- * - `silence`: the node has the call, and no response comes.
+ * - `silence`: the node has the call, and no response comes. Afterwards the function is called, which may move a clock.
  * - `after`: the node has the call, and the response is an error.
  * - an error, a result or an HTTP status: the node is not asked, and this is the response.
  */
@@ -31,8 +31,8 @@ export type Fate =
   | "pass"
   | "lose-request"
   | "lose-response"
-  | "silence"
   | RpcFailure
+  | { readonly silence: () => void }
   | { readonly after: RpcFailure }
   | { readonly result: unknown }
   | { readonly status: number };
@@ -118,6 +118,7 @@ async function carryOut(fate: Fate, { res, id, forward }: Exchange): Promise<voi
   if (typeof fate === "object" && "code" in fate) return fail(fate);
   const response = await forward();
   if (fate === "lose-response") return void res.destroy();
+  if (typeof fate === "object" && "silence" in fate) return fate.silence();
   if (typeof fate === "object") return fail(fate.after);
   if (fate === "pass") reply(200, response);
 }

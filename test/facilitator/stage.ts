@@ -5,7 +5,7 @@
  */
 import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, type RpcChainOptions } from "@farebox/evm/facilitator";
-import { createPayer, type LocalChain, type Payer, type SignOptions, startLocalChain } from "@farebox/testing";
+import { createPayer, type LocalChain, type Payer, type SignOptions } from "@farebox/testing";
 import {
   concat,
   createPublicClient,
@@ -16,8 +16,11 @@ import {
   type PublicClient,
   parseAbi,
   parseSignature,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { borrowChain } from "../worker-chain.js";
 
 export const TOKEN = parseAbi([
   "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, uint8, bytes32, bytes32)",
@@ -31,6 +34,9 @@ export const TOKEN = parseAbi([
 ]);
 
 export const NETWORK = "eip155:84532";
+
+/** The longest limits that a chain accepts: only a test that says so measures time. */
+export const PATIENT = { pollingIntervalMs: 10, receiptTimeoutMs: 600_000, requestTimeoutMs: 60_000 } as const;
 
 /** The default amount of a payment. */
 export const AMOUNT = 100n;
@@ -90,8 +96,10 @@ export interface Stage {
   payer(usdc?: bigint): Promise<Payer>;
   /** A payment of {@link AMOUNT} by a new payer. */
   payment(options?: SignOptions): Promise<FacilitatorRequest>;
-  /** Carries out a signed payment outside of the facilitator, as any account may. */
-  frontRun(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
+  /** Carries out a signed payment outside of the facilitator, as any account may, and waits until it is mined. */
+  frontRun(request: FacilitatorRequest): Promise<Hex>;
+  /** The same, without waiting. */
+  sendAhead(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
   /** Carries out two payments in one transaction, in this order. */
   frontRunBoth(first: FacilitatorRequest, second: FacilitatorRequest): Promise<void>;
   /** Calls the token from an account that is allowed to, and waits until the call is mined. */
@@ -100,13 +108,19 @@ export interface Stage {
 }
 
 export async function openStage(): Promise<Stage> {
-  const chain = await startLocalChain();
-  const client = createPublicClient({ transport: http(chain.rpcUrl), pollingInterval: 10 });
+  const chain = await borrowChain();
+  const client = createPublicClient({ transport: http(chain.rpcUrl) });
   const rpc: Stage["rpc"] = async (method, ...params) => client.request({ method, params } as never);
   const signer = async () => {
     const privateKey = generatePrivateKey();
     await chain.fund(privateKeyToAccount(privateKey).address, { eth: 10n ** 18n });
     return privateKey;
+  };
+  const sendAhead: Stage["sendAhead"] = async (request, gasPrice = 10n ** 10n) => {
+    const account = privateKeyToAccount(await signer());
+    const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
+    const call = { to: chain.asset, data: encodeTransfer(request), gas: 300_000n, gasPrice };
+    return wallet.sendTransaction({ ...call, chain: null });
   };
   // One after the other, because one account of the chain mints.
   let minting: Promise<unknown> = Promise.resolve();
@@ -123,19 +137,18 @@ export async function openStage(): Promise<Stage> {
     signer,
     payer,
     scheme: (options, now = Date.now) => {
-      const quick = { pollingIntervalMs: 10, receiptTimeoutMs: 5_000 };
       return createExactEvmScheme({
-        chain: createRpcChain({ network: NETWORK, rpcUrl: chain.rpcUrl, ...quick, ...options }),
+        chain: createRpcChain({ network: NETWORK, rpcUrl: chain.rpcUrl, ...PATIENT, ...options }),
         now,
       });
     },
     payment: async (options) => signFor(await payer(), createOffer(), options),
-    frontRun: async (request, gasPrice = 10n ** 10n) => {
-      const account = privateKeyToAccount(await signer());
-      const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
-      const call = { to: chain.asset, data: encodeTransfer(request), gas: 300_000n, gasPrice };
-      return wallet.sendTransaction({ ...call, chain: null });
+    frontRun: async (request) => {
+      const hash = await sendAhead(request);
+      await receiptOf(client, hash);
+      return hash;
     },
+    sendAhead,
     frontRunBoth: async (first, second) => {
       const account = privateKeyToAccount(await signer());
       const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) });
@@ -143,7 +156,7 @@ export async function openStage(): Promise<Stage> {
       await rpc("anvil_setCode", to, callTwice(chain.asset));
       const data = concat([encodeTransfer(first), encodeTransfer(second)]);
       const hash = await wallet.sendTransaction({ to, data, gas: 500_000n, gasPrice: 10n ** 10n, chain: null });
-      await client.waitForTransactionReceipt({ hash });
+      await receiptOf(client, hash);
     },
     command: async (from, data) => {
       await rpc("anvil_impersonateAccount", from);
@@ -152,6 +165,20 @@ export async function openStage(): Promise<Stage> {
     },
     close: () => chain.close(),
   };
+}
+
+/**
+ * Resolves with the receipt of a transaction once it is on chain. viem's own waiter asks once for each new block, and ignores a block that
+ * comes while it asks about the one before. A chain that mines for transactions only may have no other block to come.
+ */
+export async function receiptOf(client: PublicClient, hash: Hex): Promise<TransactionReceipt> {
+  for (;;) {
+    try {
+      return await client.getTransactionReceipt({ hash });
+    } catch (error) {
+      if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
+    }
+  }
 }
 
 /** Code that calls a contract with the first half of its calldata, and then with the second. */
