@@ -11,7 +11,7 @@ import {
   type RoutesConfig,
 } from "@farebox/express";
 import type { Express } from "express";
-import { openShop, PRICED, type Shop, type ShopPlan, type VERSIONS } from "./shop.js";
+import { openServer, PRICED, type Shop, type ShopPlan, type VERSIONS } from "./shop.js";
 
 export const TYPES = [
   ...[
@@ -62,12 +62,9 @@ export async function openObservedShop(
   const log: unknown[] = [];
   const timers = new Set<() => void>();
   let opened: Payments | undefined;
-  const shop = await openShop(express, {
-    ...plan,
-    // They are for the payments that are listened to, not for those that every shop has.
-    routes: { "GET /paid": PRICED },
-    options: {},
-    build(app, _table, { facilitator }) {
+  const shop = await openServer(
+    express,
+    (app, { facilitator }) => {
       const note = (event: string, fields: object) => void log.push({ event, ...fields });
       const payments = createPayments({
         facilitator,
@@ -89,7 +86,8 @@ export async function openObservedShop(
       const handler = plan.handler ?? ((_req, res) => void res.send("goods"));
       app.all(["/paid", "/upfront"], handler);
     },
-  });
+    plan.server,
+  );
   const payments = opened!;
   return {
     ...shop,

@@ -14,6 +14,8 @@ export interface ShopFacilitator extends Facilitator {
   readonly verified: readonly CanonicalPayment[];
   /** The settled amounts, in order. */
   readonly settled: readonly bigint[];
+  /** Resolves with the settled amounts as soon as there are so many. */
+  untilSettled(count?: number): Promise<readonly bigint[]>;
   /** Makes the next settlement fail. */
   failNext(ending: Ending): void;
   /** Takes all of the payer's money away. `refund` gives it back. */
@@ -32,6 +34,8 @@ export function createShopFacilitator(payer: Payer): ShopFacilitator {
   const facilitator = createTestFacilitator();
   const { ledger, faults, calls } = facilitator;
   let isUnreachable = false;
+  const waiting = new Set<() => void>();
+  const settled = () => ledger.transfers.map(({ amount }) => amount);
   ledger.fund(payer.address, FUNDS);
 
   async function hold(call: "verify" | "settle"): Promise<() => void> {
@@ -61,10 +65,26 @@ export function createShopFacilitator(payer: Payer): ShopFacilitator {
   return {
     verify: (request, options) => facilitator.verify(request, options),
     async settle(request, options) {
-      if (!isUnreachable) return await facilitator.settle(request, options);
-      isUnreachable = false;
-      throw new FacilitatorError("the facilitator's own words", UNREACHABLE);
+      if (isUnreachable) {
+        isUnreachable = false;
+        throw new FacilitatorError("the facilitator's own words", UNREACHABLE);
+      }
+      try {
+        return await facilitator.settle(request, options);
+      } finally {
+        for (const look of waiting) look();
+      }
     },
+    untilSettled: (count = 1) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (ledger.transfers.length < count) return;
+          waiting.delete(look);
+          resolve(settled());
+        };
+        waiting.add(look);
+        look();
+      }),
     supported: (options) => facilitator.supported(options),
     hold,
     removeFunds,
@@ -72,7 +92,7 @@ export function createShopFacilitator(payer: Payer): ShopFacilitator {
       return calls.verify.map(({ paymentPayload }) => paymentPayload);
     },
     get settled() {
-      return ledger.transfers.map(({ amount }) => amount);
+      return settled();
     },
     failNext(ending) {
       if (ending === "rejected") void rejectNext();

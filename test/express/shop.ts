@@ -25,6 +25,9 @@ export const VERSIONS: readonly (readonly [name: string, express: ExpressModule]
   ["Express 4", require("express4")],
 ];
 
+/** For what Express has no part in. */
+export const NEWEST = VERSIONS.slice(0, 1);
+
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
 /** A cent. */
@@ -35,6 +38,9 @@ export const PRICED: RouteConfig = {
 
 /** Failures are on purpose here. Without a logger they would be on stderr. */
 const QUIET = { info() {}, warn() {}, error() {} };
+
+/** The facilitator is in this process: a call that takes long is no failure. */
+const PATIENT = { verifyMs: 120_000, settleMs: 120_000, supportedMs: 120_000 };
 
 export interface ShopPlan {
   /** The handler of `/paid`, for every method. */
@@ -67,20 +73,36 @@ export interface Shop {
 
 /** Opens a shop for the time of the test. */
 export async function openShop(express: ExpressModule, plan: ShopPlan = {}): Promise<Shop> {
+  return await openServer(
+    express,
+    (app, shop) => {
+      const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, {
+        facilitator: shop.facilitator,
+        logger: QUIET,
+        deadlines: PATIENT,
+        ...plan.options,
+      });
+      const build = plan.build ?? ((into) => buildDefault(into, payments, plan));
+      build(app, payments, shop);
+    },
+    plan.server,
+  );
+}
+
+/** Opens a shop for the time of the test, whose payments are created by the test. */
+export async function openServer(
+  express: ExpressModule,
+  build: (app: Express, shop: { readonly facilitator: ShopFacilitator }) => void,
+  options: ServerOptions = {},
+): Promise<Shop> {
   const payer = createPayer();
   const facilitator = createShopFacilitator(payer);
   const app = express();
   // Otherwise both versions print the stack, on error pages and on the console.
   app.set("env", "test");
-  const payments = paymentMiddleware(plan.routes ?? { "GET /paid": PRICED }, {
-    facilitator,
-    logger: QUIET,
-    ...plan.options,
-  });
-  const build = plan.build ?? ((into) => buildDefault(into, payments, plan));
-  build(app, payments, { facilitator });
+  build(app, { facilitator });
 
-  const server = createServer(plan.server ?? {}, app).listen(0, "127.0.0.1");
+  const server = createServer(options, app).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
@@ -183,6 +205,15 @@ export function onHeaders(listener: (res: Response) => void): RequestHandler {
     } as typeof res.writeHead;
     next();
   };
+}
+
+/** Resolves when a condition holds, which something under way will bring about. Only the test's own time limits it. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  let isOver = false;
+  onTestFinished(() => {
+    isOver = true;
+  });
+  while (!isOver && !(await holds())) await new Promise(setImmediate);
 }
 
 /** Errors without a listener would end the process. Here they fail the test. */

@@ -59,12 +59,18 @@ export function createLedgerChain(network: `eip155:${number}`, token: Token): Ev
   };
 }
 
-/** One call of a facilitator checks the same document up to three times, and each check takes milliseconds. */
+/** How many checks are remembered. */
+const REMEMBERED = 256;
+
+/** A payment is checked up to six times, by `verify` and `settle`, in objects of their own. Each check takes milliseconds. */
 function remember<T extends object>(check: (signed: T) => Promise<boolean>): (signed: T) => Promise<boolean> {
-  const checked = new WeakMap<T, Promise<boolean>>();
+  const checked = new Map<string, Promise<boolean>>();
   return (signed) => {
-    const isValid = checked.get(signed) ?? check(signed);
-    checked.set(signed, isValid);
+    const key = JSON.stringify(signed, (_name, value) => (typeof value === "bigint" ? `${value}n` : value));
+    const isValid = checked.get(key) ?? check(signed);
+    checked.set(key, isValid);
+    const [oldest] = checked.keys();
+    if (oldest !== undefined && checked.size > REMEMBERED) checked.delete(oldest);
     return isValid;
   };
 }
