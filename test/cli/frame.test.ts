@@ -208,31 +208,35 @@ describe("Ctrl-C", () => {
 });
 
 describe("the program", () => {
-  const start = (...args: string[]) => spawnSync(process.execPath, [PROGRAM, ...args], { encoding: "utf8" });
+  const start = async (...args: string[]) => {
+    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+    return { code, out, err };
+  };
 
-  test("prints all of a long text, and its exit code is the command's", () => {
-    expect(start("completion", "bash")).toMatchObject({ status: 0, stderr: "" });
-    expect(start("completion", "tcsh")).toMatchObject({ status: 2, stdout: "" });
-    expect(start("--version").stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  test("prints all of a long text, and its exit code is the command's", async () => {
+    const [long, wrong] = await Promise.all([start("completion", "bash"), start("completion", "tcsh")]);
+    expect(long).toEqual(await runFarebox(["completion", "bash"]));
+    expect(wrong).toMatchObject({ code: 2, out: "" });
   });
 
   test("ends quietly when nobody reads on", async () => {
-    const child = spawn(process.execPath, [PROGRAM, "--help"], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [PROGRAM, "--version"], { stdio: ["ignore", "pipe", "pipe"] });
     child.stdout.destroy();
     const [err, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
+});
 
-  test.skipIf(!existsSync("/bin/bash"))("completes commands and options in bash", () => {
-    const script = start("completion", "bash").stdout;
-    const complete = (line: string) => {
-      const words = line.split(" ");
-      const call = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _farebox; echo "\${COMPREPLY[@]}"`;
-      return spawnSync("/bin/bash", ["-c", `${script}\n${call}`], { encoding: "utf8" }).stdout.trim();
-    };
-    expect(complete("farebox mig")).toBe("migrate");
-    expect(complete("farebox migrate --w")).toBe("--write");
-    expect(complete("farebox migrate --write --d")).toBe("--depth --dry-run");
-    expect(complete("farebox ")).toContain("completion");
+test.skipIf(!existsSync("/bin/bash"))("completion completes commands and options in bash", async () => {
+  const { out: script } = await runFarebox(["completion", "bash"]);
+  const lines = ["farebox mig", "farebox migrate --w", "farebox migrate --write --d", "farebox "];
+  const calls = lines.map((line) => {
+    const words = line.split(" ");
+    return `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _farebox; echo "\${COMPREPLY[@]}"`;
   });
+  const { stdout } = spawnSync("/bin/bash", ["-c", [script, ...calls].join("\n")], { encoding: "utf8" });
+  const [ofCommand, ofOption, ofMore, all] = stdout.split("\n");
+  expect([ofCommand, ofOption, ofMore]).toEqual(["migrate", "--write", "--depth --dry-run"]);
+  expect(all?.split(" ")).toContain("completion");
 });

@@ -3,12 +3,14 @@
  */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
 import { paymentMiddleware } from "@farebox/express";
 import { anvilAccounts, createTestFacilitator, type TestFacilitator } from "@farebox/testing";
 import express, { type Express } from "express";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Stage, setStage } from "../../examples/demo/stage.js";
 import { OFFER, PAY_TO, seller } from "./doctor/sellers.js";
+import { createDrivenClock } from "./driven-clock.js";
 import { runFarebox } from "./run-farebox.js";
 
 const DEMO = anvilAccounts[1]!;
@@ -60,45 +62,54 @@ describe("on a local chain", () => {
 async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await new Promise((listening) => server.once("listening", listening));
-  onTestFinished(() => {
+  onTestFinished(async () => {
     server.closeAllConnections();
-    server.close();
+    await promisify(server.close.bind(server))();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 interface Shop {
   readonly url: string;
+  /** The names of what it logged. */
+  readonly logged: readonly string[];
   readonly facilitator: TestFacilitator;
   readonly app: Express;
 }
 
-async function openShop(): Promise<Shop> {
+/** Its time passes with that of the command. */
+async function openShop(clock = createDrivenClock()): Promise<Shop> {
   const facilitator = createTestFacilitator();
   facilitator.ledger.fund(DEMO.address, 1_000_000n);
+  const logged: string[] = [];
+  const log = (event: string) => void logged.push(event);
   const app = express();
   app.use(
     paymentMiddleware(
       { "GET /weather": { accepts: { price: "$0.01", network: "eip155:84532", payTo: PAY_TO } } },
-      { facilitator },
+      { facilitator, now: clock.now, timer: clock.timer, logger: { info() {}, warn: log, error: log } },
     ),
   );
   app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
-  return { url: await serve(app), facilitator, app };
+  return { url: await serve(app), logged, facilitator, app };
 }
 
 describe("an unknown outcome", () => {
   test("is settled by the same payment, once", async () => {
-    const { url, facilitator } = await openShop();
+    const clock = createDrivenClock();
+    const { url, logged, facilitator } = await openShop(clock);
     facilitator.faults.next("settle", { kind: "drop", when: "after" });
-    const { code, out, err } = await runFarebox(["pay", `${url}/weather`]);
+    const { code, out, err } = await runFarebox(["pay", `${url}/weather`], { clock });
     expect({ code, out }).toEqual({ code: 0, out: '{"weather":"sunny"}' });
+    expect(err).toMatch(/outcome is unknown .*in \d+ seconds\n/);
     expect(err).toContain("paid: transaction");
+    expect(logged.map((event) => event.split(" ")[0])).toEqual(["settlement_unknown"]);
     expect(facilitator.ledger.balanceOf(PAY_TO)).toBe(10_000n);
   });
 
   test("behind a proxy that gives up is settled by the same payment, once", async () => {
-    const shop = await openShop();
+    const clock = createDrivenClock();
+    const shop = await openShop(clock);
     const payments: string[] = [];
     const proxy = await serve(async (req, res) => {
       const { "payment-signature": payment } = req.headers;
@@ -113,7 +124,7 @@ describe("an unknown outcome", () => {
         if (!/^(content-length|connection)$/.test(name)) res.setHeader(name, value);
       res.writeHead(reply.status).end(body);
     });
-    const { code, out } = await runFarebox(["pay", `${proxy}/weather`]);
+    const { code, out } = await runFarebox(["pay", `${proxy}/weather`], { clock });
     expect({ code, out }).toEqual({ code: 0, out: '{"weather":"sunny"}' });
     expect(new Set(payments).size).toBe(1);
     expect(shop.facilitator.ledger.balanceOf(PAY_TO)).toBe(10_000n);

@@ -5,7 +5,11 @@
  */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
+
+/** Nothing listens there: the port is given to no process that asks for any. */
+export const NOBODY = "http://127.0.0.1:2";
 
 export const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 export const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
@@ -75,9 +79,9 @@ export function seller(wrong: Wrong = {}): RequestListener {
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer({ maxHeaderSize: 65_536 }, listener).listen(0, "127.0.0.1");
   await new Promise((listening) => server.once("listening", listening));
-  onTestFinished(() => {
+  onTestFinished(async () => {
     server.closeAllConnections();
-    server.close();
+    await promisify(server.close.bind(server))();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -5,6 +5,7 @@
  */
 import { ConfigError } from "@farebox/core";
 import { wrongCall } from "../frame/cli-error.js";
+import type { Clock } from "../frame/clock.js";
 import { type Command, defineCommand } from "../frame/command.js";
 import { printable, type Style, type Terminal } from "../frame/terminal.js";
 import { openNodes } from "../rpc/read-rpc-option.js";
@@ -13,7 +14,7 @@ import { checkChains } from "./chain-checks.js";
 import type { Diagnosis, Level } from "./diagnoses.js";
 import { checkFacilitators, openFacilitators } from "./facilitator-checks.js";
 import { openModule, type RunningModule } from "./module-checks.js";
-import { createProbe } from "./probe.js";
+import { createProbe, type Probe } from "./probe.js";
 import { checkRoute, type RouteChecked } from "./route-checks.js";
 import { findTargets } from "./targets.js";
 
@@ -61,23 +62,23 @@ Exits with 0, or with 1 if there is an error. Warnings are no errors.
 
   farebox doctor https://api.example.com --facilitator https://x402.org/facilitator --rpc eip155:84532=https://sepolia.base.org
   farebox doctor server.mjs --processes 4`,
-  async run({ options, args, terminal }) {
+  async run({ options, args, terminal, clock }) {
     const [target] = args;
     if (target === undefined || args.length > 1)
       throw wrongCall("name one URL or one file", "Write farebox doctor https://api.example.com");
     const timeoutMs = readNumber("--timeout", options.timeout, 120) * 1000;
     const processes = readNumber("--processes", options.processes, 10_000);
     const peers = openPeers(options.facilitator, options.rpc, timeoutMs);
-    const probe = createProbe(timeoutMs);
+    const probe = createProbe(timeoutMs, clock);
     terminal.progress(`Loading ${target}`);
     const found = isFile(target) ? await openModule(target, processes) : await openServer(target, probe);
     try {
-      const routes = await checkRoutes(found, probe, terminal);
+      const routes = await checkRoutes(found, { probe, terminal, clock });
       const offers = routes.flatMap((route) => route.offers);
       terminal.progress("Asking facilitators and nodes");
       const beyond = await Promise.all([
-        checkFacilitators(peers.facilitators, offers, timeoutMs),
-        checkChains(peers.nodes, offers, Date.now()),
+        checkFacilitators(peers.facilitators, offers, { timeoutMs, clock }),
+        checkChains(peers.nodes, offers, clock.now()),
       ]);
       const diagnoses = [...found.diagnoses, ...routes.flatMap((route) => route.diagnoses), ...beyond.flat()];
       const result = { target, routes, diagnoses: mergeSame(diagnoses) };
@@ -112,7 +113,7 @@ function openPeers(facilitators: readonly string[], rpc: readonly string[], time
   }
 }
 
-async function openServer(target: string, probe: ReturnType<typeof createProbe>): Promise<RunningModule> {
+async function openServer(target: string, probe: Probe): Promise<RunningModule> {
   if (!URL.canParse(target))
     throw wrongCall(`this is no URL: ${JSON.stringify(target)}`, "Write https://api.example.com");
   return { ...(await findTargets(target, probe)), close: async () => {} };
@@ -121,8 +122,7 @@ async function openServer(target: string, probe: ReturnType<typeof createProbe>)
 /** Asks routes, a few at once, in their order. */
 async function checkRoutes(
   { targets }: RunningModule,
-  probe: ReturnType<typeof createProbe>,
-  terminal: Terminal,
+  { probe, terminal, clock }: { readonly probe: Probe; readonly terminal: Terminal; readonly clock: Clock },
 ): Promise<readonly RouteChecked[]> {
   const checked: RouteChecked[] = [];
   const left = [...targets.entries()];
@@ -130,7 +130,7 @@ async function checkRoutes(
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const [at, target] = next;
       terminal.progress(`Asking route ${at + 1} of ${targets.length}`);
-      checked[at] = await checkRoute(target, { probe, now: Date.now });
+      checked[at] = await checkRoute(target, { probe, now: () => clock.now() });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, checkNext));

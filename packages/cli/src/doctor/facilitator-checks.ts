@@ -12,6 +12,7 @@ import {
   type SupportedResponse,
 } from "@farebox/core";
 import { sameNetwork } from "@farebox/core/protocol";
+import type { Clock } from "../frame/clock.js";
 import { type Diagnosis, diagnose } from "./diagnoses.js";
 import { describeOffer, isTestnet } from "./offers.js";
 
@@ -29,6 +30,12 @@ interface Asked {
 
 const SLOW_MS = 2_000;
 
+/** How long a facilitator may take. */
+interface TimeLimit {
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
 /** Opens facilitators by their URLs. @throws ConfigError if one is no URL */
 export function openFacilitators(urls: readonly string[]): readonly NamedFacilitator[] {
   return urls.map((url) => ({ url, facilitator: createHttpFacilitator({ url }) }));
@@ -38,10 +45,10 @@ export function openFacilitators(urls: readonly string[]): readonly NamedFacilit
 export async function checkFacilitators(
   facilitators: readonly NamedFacilitator[],
   offers: readonly PaymentRequirements[],
-  timeoutMs: number,
+  limit: TimeLimit,
 ): Promise<readonly Diagnosis[]> {
   if (facilitators.length === 0) return [];
-  const results = await Promise.all(facilitators.map((each) => ask(each, timeoutMs)));
+  const results = await Promise.all(facilitators.map((each) => ask(each, limit)));
   const asked = results.flatMap((result) => result.asked ?? []);
   const found = results.flatMap(({ diagnoses }) => diagnoses);
   return asked.length === 0 ? found : [...found, ...uniqueOffers(offers).flatMap((offer) => compare(offer, asked))];
@@ -49,15 +56,15 @@ export async function checkFacilitators(
 
 async function ask(
   { url, facilitator }: NamedFacilitator,
-  timeoutMs: number,
+  { timeoutMs, clock }: TimeLimit,
 ): Promise<{ readonly asked?: Asked; readonly diagnoses: readonly Diagnosis[] }> {
   const diagnoses: Diagnosis[] = [];
   const { protocol, hostname } = new URL(url);
   if (protocol === "http:" && isPublicHost(hostname)) diagnoses.push(diagnose("FACILITATOR_NOT_TLS", url));
-  const startedMs = performance.now();
+  const startedMs = clock.elapsed();
   try {
-    const supported = await facilitator.supported({ signal: AbortSignal.timeout(timeoutMs) });
-    const tookMs = Math.round(performance.now() - startedMs);
+    const supported = await facilitator.supported({ signal: clock.deadline(timeoutMs) });
+    const tookMs = Math.round(clock.elapsed() - startedMs);
     if (tookMs > SLOW_MS) {
       diagnoses.push(diagnose("FACILITATOR_SLOW", url, { message: `The facilitator took ${tookMs} ms to respond` }));
     }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Clock } from "../frame/clock.js";
 
 /** A request. */
 export interface ProbeRequest {
@@ -35,10 +36,10 @@ const MAX_BODY = 1024 * 1024;
 export type Probe = (request: ProbeRequest) => Promise<Probed>;
 
 /** Creates a probe. */
-export function createProbe(timeoutMs: number): Probe {
+export function createProbe(timeoutMs: number, clock: Clock): Probe {
   return async ({ method, url, headers = {}, body }) => {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const startedMs = performance.now();
+    const signal = clock.deadline(timeoutMs);
+    const startedMs = clock.elapsed();
     try {
       const response = await fetch(url, {
         method,
@@ -48,7 +49,7 @@ export function createProbe(timeoutMs: number): Probe {
         ...(body === undefined ? {} : { body }),
       });
       const text = await readSome(response);
-      const tookMs = performance.now() - startedMs;
+      const tookMs = clock.elapsed() - startedMs;
       return { kind: "response", status: response.status, headers: response.headers, body: text, tookMs };
     } catch (error) {
       if (signal.aborted) return { kind: "failed", code: "TIMEOUT", reason: `no response within ${timeoutMs} ms` };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Clock } from "./clock.js";
 import type { Terminal } from "./terminal.js";
 
 /** One option of a command. */
@@ -43,6 +44,7 @@ export interface Call<Specs extends OptionSpecs = OptionSpecs> {
   /** Every command that there is. */
   readonly commands: readonly CommandEntry[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
   /** Aborted by Ctrl-C, if the command says that it `cleansUp`. */
   readonly signal: AbortSignal;
 }

@@ -7,6 +7,7 @@
  * @module
  */
 import { CliError, wrongCall } from "./cli-error.js";
+import { type Clock, SYSTEM_CLOCK } from "./clock.js";
 import type { Command, CommandEntry } from "./command.js";
 import { helpOf, helpOfAll } from "./help.js";
 import { printable, type Terminal } from "./terminal.js";
@@ -17,6 +18,8 @@ export interface RunDeps {
   readonly version: string;
   readonly terminal: Terminal;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Default: the clock of this machine. */
+  readonly clock?: Clock;
   /** Calls its argument on Ctrl-C, until the returned function is called. */
   onInterrupt(listener: () => void): () => void;
 }
@@ -75,7 +78,7 @@ async function findEntry(words: readonly string[], commands: readonly CommandEnt
 }
 
 async function runCommand(command: Command, argv: readonly string[], deps: RunDeps): Promise<number> {
-  const { terminal, commands, env, onInterrupt } = deps;
+  const { terminal, commands, env, clock = SYSTEM_CLOCK, onInterrupt } = deps;
   const { parseArguments } = await import("./arguments.js");
   const parsed = parseArguments(command, argv);
   if (parsed.kind === "help") {
@@ -94,7 +97,7 @@ async function runCommand(command: Command, argv: readonly string[], deps: RunDe
     if (isSecond || command.cleansUp !== true) interrupt(INTERRUPTED);
   });
   try {
-    const call = { options, args, rest, terminal, commands, env, signal: controller.signal };
+    const call = { options, args, rest, terminal, commands, env, clock, signal: controller.signal };
     return await Promise.race([command.run(call), interrupted]);
   } finally {
     stop();

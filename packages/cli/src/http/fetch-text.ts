@@ -4,6 +4,7 @@
  * @module
  */
 import { CliError } from "../frame/cli-error.js";
+import type { Clock } from "../frame/clock.js";
 
 /** A response, read to its end. */
 export interface FetchedText {
@@ -19,6 +20,7 @@ export interface FetchLimits {
   readonly maxBytes?: number;
   /** Default 10,000 ms, for all of it. */
   readonly timeoutMs?: number;
+  readonly clock: Clock;
   readonly init?: RequestInit;
 }
 
@@ -27,9 +29,9 @@ const MAX_REDIRECTS = 5;
 /** Fetches a URL, and follows its redirects. @throws CliError if there is no response, or if it is too long */
 export async function fetchText(
   url: URL,
-  { maxBytes = 1024 * 1024, timeoutMs = 10_000, init }: FetchLimits = {},
+  { maxBytes = 1024 * 1024, timeoutMs = 10_000, clock, init }: FetchLimits,
 ): Promise<FetchedText> {
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = clock.deadline(timeoutMs);
   let target = url;
   try {
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {

@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import express from "express";
 import { CliError, wrongCall } from "../frame/cli-error.js";
+import type { Clock } from "../frame/clock.js";
 import { type Command, defineCommand } from "../frame/command.js";
 import { fetchText } from "../http/fetch-text.js";
 import { isFile, loadSeller } from "../seller-module/load.js";
@@ -39,14 +40,14 @@ export const command: Command = defineCommand({
 
   farebox openapi https://api.example.com
   farebox openapi server.mjs --title Weather --out openapi.json`,
-  async run({ options, args, terminal }) {
+  async run({ options, args, terminal, clock }) {
     const [target] = args;
     if (target === undefined || args.length > 1) {
       throw wrongCall("name one URL or one file", "Write farebox openapi server.mjs");
     }
     const document = isFile(target)
       ? await describeFile(target, { ...options, version: options["api-version"], publicUrl: options["public-url"] })
-      : await fetchDocument(target);
+      : await fetchDocument(target, clock);
     const json = `${JSON.stringify(document, null, 2)}\n`;
     if (options.out === undefined) terminal.write(json);
     else write(options.out, json);
@@ -63,12 +64,12 @@ function write(file: string, json: string): void {
   }
 }
 
-async function fetchDocument(target: string): Promise<object> {
+async function fetchDocument(target: string, clock: Clock): Promise<object> {
   if (!URL.canParse(target))
     throw wrongCall(`this is no URL: ${JSON.stringify(target)}`, "Write https://api.example.com");
   const url = new URL(target);
   if (url.pathname === "/") url.pathname = "/openapi.json";
-  const { status, body } = await fetchText(url, { maxBytes: MAX_BYTES });
+  const { status, body } = await fetchText(url, { maxBytes: MAX_BYTES, clock });
   const document = status === 200 ? parse(body) : undefined;
   if (document !== undefined) return document;
   const seen = status === 200 ? "something else" : `status ${status}`;

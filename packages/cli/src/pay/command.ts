@@ -39,7 +39,7 @@ standard error. Exits with 0 if the response came, paid or free.
 
   farebox pay http://127.0.0.1:4021/weather
   farebox pay https://api.example.com/words --data '{"text":"one two"}' --max '$0.01'`,
-  async run({ options, args, env, terminal, signal }) {
+  async run({ options, args, env, terminal, clock, signal }) {
     const order = readOrder(args, options);
     const max = parseDollars(options.max);
     if (max === undefined) {
@@ -54,6 +54,7 @@ standard error. Exits with 0 if the response came, paid or free.
       isDemo: key === undefined || key === "",
       max,
       timeoutMs: readSeconds(options.timeout) * 1000,
+      clock,
       signal,
       tell: (line) => terminal.warn(printable(line, 2_000)),
     });

@@ -4,7 +4,6 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
 import { networkName } from "@farebox/bazaar/facilitator";
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettlementResponse } from "@farebox/core";
 import {
@@ -19,6 +18,7 @@ import {
 import { type Payer, PayerError } from "@farebox/testing";
 import { describePrice } from "../catalog/price.js";
 import { CliError } from "../frame/cli-error.js";
+import type { Clock } from "../frame/clock.js";
 import { chooseOffer, type Limits } from "./choose-offer.js";
 
 /** A request to pay for. */
@@ -52,6 +52,7 @@ export interface Purchase {
 export interface PurchaserDeps extends Limits {
   readonly payer: Payer;
   readonly timeoutMs: number;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Tells the person a step. */
   readonly tell: (line: string) => void;
@@ -132,7 +133,8 @@ export class Purchaser {
 
   /** Sends the payment, and the same one again while its outcome is unknown and it has not expired. */
   async #settle(order: Order, header: string, lifeSeconds: number): Promise<Reply> {
-    const untilMs = Date.now() + lifeSeconds * 1000;
+    const { clock, signal } = this.#deps;
+    const untilMs = clock.now() + lifeSeconds * 1000;
     for (let attempt = 1; ; attempt++) {
       const name = attempt === 1 ? "pay" : `pay again (${attempt})`;
       let problem: string;
@@ -147,11 +149,11 @@ export class Purchaser {
       } catch (error) {
         problem = reasonOf(error);
       }
-      if (this.#deps.signal.aborted || Date.now() + waitSeconds * 1000 > untilMs) {
+      if (signal.aborted || clock.now() + waitSeconds * 1000 > untilMs) {
         throw unknownOutcome(order.url, problem, untilMs);
       }
       this.#deps.tell(`the outcome is unknown (${problem}): the same payment is sent again in ${waitSeconds} seconds`);
-      await wait(waitSeconds * 1000, undefined, { signal: this.#deps.signal }).catch(() => {
+      await clock.wait(waitSeconds * 1000, signal).catch(() => {
         throw unknownOutcome(order.url, "interrupted", untilMs);
       });
     }
@@ -162,7 +164,8 @@ export class Purchaser {
     payment: Readonly<Record<string, string>>,
     redirect: "follow" | "manual",
   ): Promise<Reply> {
-    const signal = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(this.#deps.timeoutMs)]);
+    const { clock, timeoutMs } = this.#deps;
+    const signal = AbortSignal.any([this.#deps.signal, clock.deadline(timeoutMs)]);
     const all = new Headers(headers);
     for (const [name, value] of Object.entries(payment)) all.set(name, value);
     const init = { method, headers: all, redirect, signal };
@@ -179,11 +182,12 @@ export class Purchaser {
   }
 
   async #timed<T>(step: string, work: () => Promise<T>): Promise<T> {
-    const startedMs = performance.now();
+    const { clock } = this.#deps;
+    const startedMs = clock.elapsed();
     try {
       return await work();
     } finally {
-      this.#steps.push({ step, tookMs: Math.round(performance.now() - startedMs) });
+      this.#steps.push({ step, tookMs: Math.round(clock.elapsed() - startedMs) });
     }
   }
 }
