@@ -9,7 +9,15 @@ import { createPayer } from "@farebox/testing";
 import { encodeFunctionData, type Hex, maxUint256, parseAbi } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { createPermitOffer, type Kind, openScheme, PERMIT2, permitOf, signPermitFor } from "./permit2-stage.js";
+import {
+  createPermitOffer,
+  type Kind,
+  openScheme,
+  PERMIT2,
+  permitOf,
+  type Refused,
+  signPermitFor,
+} from "./permit2-stage.js";
 import { AMOUNT, newAddress, type Stage } from "./stage.js";
 
 export const ERC20 = parseAbi([
@@ -120,13 +128,6 @@ export async function purseOf({ stage, privateKey }: ApprovalStage): Promise<rea
   const { address } = privateKeyToAccount(privateKey);
   const { client } = stage;
   return [await client.getBalance({ address }), await client.getTransactionCount({ address })];
-}
-
-/** A request that must be refused. */
-export interface Refused {
-  readonly request: FacilitatorRequest;
-  readonly reason: string;
-  readonly what?: string;
 }
 
 /**

@@ -194,6 +194,10 @@ describe("a wrong approval", () => {
       },
     },
     {
+      what: "with one digit changed",
+      change: (info) => ({ ...info, signedTransaction: `${String(info["signedTransaction"]).slice(0, -2)}00` }),
+    },
+    {
       what: "with the other of the two possible signatures",
       change: (info) => ({ ...info, signedTransaction: mirrored(String(info["signedTransaction"])) }),
     },
@@ -210,6 +214,7 @@ describe("a wrong approval", () => {
     expect(await scheme.settle(sponsored(payment, right))).toMatchObject({ success: true });
   });
 
+  // `packages/evm/src/facilitator/approvals.test.ts` changes each field and each digit in many ways.
   test("an approval with any field of another form is refused, and nothing is thrown", async () => {
     const { account, payment } = await openPayment(at, "exact");
     const info: Info = await signApproval(at, account);
@@ -218,22 +223,16 @@ describe("a wrong approval", () => {
       ...{ request: sponsored(payment, changed), reason: ALLOWANCE },
       what: JSON.stringify(changed),
     });
-    const wrong = [null, "x", [], {}, 7, ...changesOf(info)].map(refuse);
+    const wrong = [
+      null,
+      "x",
+      [],
+      {},
+      7,
+      ...Object.keys(info).map((field) => ({ ...info, [field]: `${info[field]}x` })),
+    ].map(refuse);
     await expectNothingIsSpent(at, scheme, refuse(undefined), ...wrong);
     expect(await scheme.settle(sponsored(payment, info))).toMatchObject({ success: true });
-  });
-
-  test("an approval with any digit changed is refused", async () => {
-    const { account, payment } = await openPayment(at, "exact");
-    const info = await signApproval(at, account);
-    const scheme = openSponsor(at, "exact");
-    const text = info.signedTransaction;
-    for (let place = 2; place < text.length; place += 7) {
-      const digit = text[place] === "f" ? "0" : "f";
-      const signedTransaction = text.slice(0, place) + digit + text.slice(place + 1);
-      const response = await scheme.verify(sponsored(payment, { ...info, signedTransaction }));
-      expect(response, signedTransaction).toMatchObject({ isValid: false, invalidReason: ALLOWANCE });
-    }
   });
 
   test("an approval is not carried out if the payer has less of the token than the amount", async () => {
@@ -268,16 +267,6 @@ describe("a wrong approval", () => {
     expect(await scheme.settle(request)).toMatchObject({ success: true });
   });
 });
-
-/** The client's extension about its approval, with each field changed in many ways. */
-function changesOf(info: Readonly<Record<string, unknown>>): readonly unknown[] {
-  return Object.entries(info).flatMap(([field, value]) => {
-    const text = String(value);
-    const spoilt = [`${text}x`, ` ${text}`, text.slice(0, -1), `${text}00`, [text], newAddress()];
-    const others = [undefined, null, true, {}, 5, -1, "", "0x", "0x0", "2", ...spoilt];
-    return others.map((other) => ({ ...info, [field]: other }));
-  });
-}
 
 /** The same signature with the other `s`, which nodes refuse: EIP-2. */
 function mirrored(serialized: string): string {

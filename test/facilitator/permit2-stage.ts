@@ -90,16 +90,27 @@ export async function payWith(
   return signPermitFor(await createAllower(stage, usdc), createPermitOffer(kind, privateKey));
 }
 
-/** Expects verify and settle to agree, and no money to move. */
+/** A request that must be refused. */
+export interface Refused {
+  readonly request: FacilitatorRequest;
+  readonly reason: string;
+  readonly what?: string;
+}
+
+/** Expects verify and settle to agree on each request of one payer to one recipient, and no money to move. */
 export async function expectNothingMoves(
   stage: Stage,
   scheme: FacilitatorScheme,
-  { request, reason }: { readonly request: FacilitatorRequest; readonly reason: string },
+  ...all: readonly [Refused, ...Refused[]]
 ): Promise<void> {
-  const before = await balancesOf(stage, request);
-  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason });
-  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
-  expect(await balancesOf(stage, request)).toEqual(before);
+  const { from, witness } = permitOf(all[0].request).permit2Authorization;
+  const before = await balancesOf(stage, all[0].request);
+  for (const { request, reason, what } of all) {
+    expect(permitOf(request).permit2Authorization).toMatchObject({ from, witness: { to: witness.to } });
+    expect(await scheme.verify(request), what).toMatchObject({ isValid: false, invalidReason: reason });
+    expect(await scheme.settle(request), what).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  }
+  expect(await balancesOf(stage, all[0].request)).toEqual(before);
 }
 
 /** Takes a nonce back, as its payer may. */

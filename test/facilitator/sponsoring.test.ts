@@ -1,5 +1,5 @@
 /** Allowances that the payer signs by EIP-2612, passed to the token together with the payment. */
-import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import type { FacilitatorRequest } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { type Hex, maxUint256, parseAbi } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
@@ -90,9 +90,6 @@ function read(functionName: "allowance" | "nonces", owner: Hex): Promise<bigint>
     : stage.client.readContract({ ...contract, functionName, args: [owner, PERMIT2] });
 }
 
-const expectRefused = (scheme: FacilitatorScheme, request: FacilitatorRequest, reason: string) =>
-  expectNothingMoves(stage, scheme, { request, reason });
-
 describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
   const open = () => openScheme(stage, kind, { privateKey });
 
@@ -126,31 +123,35 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed allowance", (kind) => {
     ["of another nonce", { nonce: 1n }, STATE],
   ];
 
-  test.each(OTHERS)("a signed allowance %s is refused", async (_what, changes, reason) => {
-    const { account, payment } = await openPayment(kind);
-    await expectRefused(open(), sponsored(payment, await allow(account, changes)), reason);
-    expect(await read("allowance", account.address)).toBe(0n);
-  });
-
-  test("a signed allowance of another account is refused", async () => {
+  test("a signed allowance for something else, or of another account, is refused", async () => {
     const { account, payment } = await openPayment(kind);
     const stranger = await allow(privateKeyToAccount(generatePrivateKey()));
-    await expectRefused(open(), sponsored(payment, stranger), ALLOWANCE);
-    await expectRefused(open(), sponsored(payment, { ...stranger, from: account.address }), STATE);
+    const others = OTHERS.map(async ([what, changes, reason]) => {
+      return { request: sponsored(payment, await allow(account, changes)), reason, what };
+    });
+    await expectNothingMoves(
+      stage,
+      open(),
+      { request: sponsored(payment, stranger), reason: ALLOWANCE },
+      { request: sponsored(payment, { ...stranger, from: account.address }), reason: STATE },
+      ...(await Promise.all(others)),
+    );
+    expect(await read("allowance", account.address)).toBe(0n);
+    expect(await open().settle(sponsored(payment, await allow(account)))).toMatchObject({ success: true });
   });
 
   test("a malformed signed allowance does not count, and nothing is thrown", async () => {
     const { account, payment } = await openPayment(kind);
     const info: Record<string, unknown> = await allow(account);
     const { signature } = info;
-    for (const other of [null, "x", [], {}, 7]) await expectRefused(open(), sponsored(payment, other), ALLOWANCE);
-    for (const field of ["from", "asset", "spender", "amount", "deadline", "signature"]) {
-      for (const value of [undefined, null, 5, "", "0x", `${String(info[field])}x`]) {
-        await expectRefused(open(), sponsored(payment, { ...info, [field]: value }), ALLOWANCE);
-      }
-    }
-    await expectRefused(open(), sponsored(payment, { ...info, asset: newAddress() }), ALLOWANCE);
-    await expectRefused(open(), sponsored(payment, { ...info, signature: `${String(signature)}00` }), ALLOWANCE);
+    // `packages/evm/src/facilitator/approvals.test.ts` changes each field in many ways.
+    const fields = ["from", "asset", "spender", "amount", "deadline", "signature"];
+    const wrong = [
+      ...[null, [], { ...info, asset: newAddress() }, { ...info, signature: `${String(signature)}00` }],
+      ...fields.map((field) => ({ ...info, [field]: `${String(info[field])}x` })),
+    ];
+    const [first, ...others] = wrong.map((other) => ({ request: sponsored(payment, other), reason: ALLOWANCE }));
+    await expectNothingMoves(stage, open(), first!, ...others);
   });
 });
 
