@@ -34,7 +34,7 @@ const RESPONDING: readonly Failure[] = [
     what: "a file not modified",
     status: 304,
     fail: (_req, res) => res.sendFile(import.meta.filename),
-    headers: { "If-Modified-Since": new Date(Date.now() + 1000).toUTCString() },
+    headers: { "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT" },
   },
   { what: "a missing file", status: 404, fail: (_req, res) => res.sendFile("/no/such/file") },
   { what: "a thrown error", status: 500, fail: throwing },
@@ -64,6 +64,16 @@ function failOnce(fail: Failure["fail"]): RequestHandler {
   };
 }
 
+/** Fails as the test says, and works at last. */
+function failing() {
+  const plan: { fail: Failure["fail"] | undefined; runs: number } = { fail: undefined, runs: 0 };
+  const handler: RequestHandler = (req, res, next) => {
+    plan.runs += 1;
+    return plan.fail === undefined ? res.send("at last") : plan.fail(req, res, next);
+  };
+  return { plan, handler };
+}
+
 async function expectStillGood(shop: Shop, header: string, headers: Failure["headers"] = {}): Promise<void> {
   expect(shop.facilitator.settled).toEqual([]);
   expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 200, text: "at last" });
@@ -78,19 +88,20 @@ test("a payment is not charged and stays good after an async handler that throws
 });
 
 describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", (_, express) => {
-  test.each(RESPONDING)(
-    "a payment is not charged and stays good after $what",
-    async ({ fail, status, headers = {} }) => {
-      const shop = await openShop(express, { handler: failOnce(fail) });
-      const { header } = await shop.sign();
-
+  test("a payment is not charged and stays good after every response that is an error, a redirect or unchanged", async () => {
+    const { plan, handler } = failing();
+    const shop = await openShop(express, { handler });
+    const { header } = await shop.sign();
+    for (const [at, { what, fail, status, headers = {} }] of RESPONDING.entries()) {
+      plan.fail = fail;
       const response = await shop.ask({ payment: header, headers });
-      expect(response.status).toBe(status);
-      expect(response.receipt).toMatchObject({ success: false, errorReason: "not_charged", transaction: "" });
-      expect(response.challenge).toBeUndefined();
-      await expectStillGood(shop, header);
-    },
-  );
+      expect([response.status, plan.runs], what).toEqual([status, at + 1]);
+      expect(response.receipt, what).toMatchObject({ success: false, errorReason: "not_charged", transaction: "" });
+      expect([response.challenge, shop.facilitator.settled], what).toEqual([undefined, []]);
+    }
+    plan.fail = undefined;
+    await expectStillGood(shop, header);
+  });
 
   test("a payment is not charged and stays good after an error that the seller's own error handler responds to", async () => {
     const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => void res.status(418).send(error.message);
@@ -104,7 +115,7 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     await expectStillGood(shop, header);
   });
 
-  test.each<[string, Failure["fail"]]>([
+  const WITHOUT_A_BYTE: readonly (readonly [what: string, fail: Failure["fail"]])[] = [
     ["writes and throws", (_req, res) => [res.write("half a response"), throwing()]],
     ["writes a head and throws", (_req, res) => [res.writeHead(200), throwing()]],
     ["flushes its headers and throws", (_req, res) => [res.flushHeaders(), throwing()]],
@@ -125,26 +136,40 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
     ["destroys the response, then ends it", (_req, res) => res.destroy().end("too late")],
     ["destroys the socket", (req) => req.socket.destroy()],
     ["destroys the socket between writes", (req, res) => [res.write("a"), req.socket.destroy(), res.end("b")]],
-  ])("a payment is not charged and no byte goes out after a handler that %s", async (_what, fail) => {
-    const shop = await openShop(express, { handler: failOnce(fail) });
+  ];
+
+  test("a payment is not charged and no byte goes out after every handler that breaks off", async () => {
+    const { plan, handler } = failing();
+    const shop = await openShop(express, { handler });
     const { header } = await shop.sign();
-    const line = await shop.connect(shop.request(header));
-    expect(await line.ended).toBe("");
+    for (const [at, [what, fail]] of WITHOUT_A_BYTE.entries()) {
+      plan.fail = fail;
+      const line = await shop.connect(shop.request(header));
+      expect([await line.ended, plan.runs, shop.facilitator.settled], what).toEqual(["", at + 1, []]);
+    }
+    plan.fail = undefined;
     await expectStillGood(shop, header);
   });
 });
 
 describe.each(VERSIONS)("on %s, a response that ends before its Content-Length", (_, express) => {
-  test.each<[string, Failure["fail"]]>([
-    ["ends", (_req, res) => res.set("Content-Length", "1000").end("short")],
-    ["writes and ends", (_req, res) => [res.writeHead(200, { "content-length": 10 }).write("short"), res.end()]],
-    ["ends with nothing", (_req, res) => res.set("Content-Length", "1").end()],
-  ])("a response is replaced by a 500 and not charged if its handler %s too early", async (_how, fail) => {
-    const shop = await openShop(express, { handler: failOnce(fail) });
+  test("a response is replaced by a 500 and not charged if its handler ends it too early, in any way", async () => {
+    const { plan, handler } = failing();
+    const shop = await openShop(express, { handler });
     const { header } = await shop.sign();
-    const response = await shop.ask({ payment: header });
-    expect(response).toMatchObject({ status: 500, headers: { "content-type": expect.stringContaining("json") } });
-    expect(response.json()).toMatchObject({ error: "unexpected_settle_error" });
+    const early: readonly Failure["fail"][] = [
+      (_req, res) => res.set("Content-Length", "1000").end("short"),
+      (_req, res) => [res.writeHead(200, { "content-length": 10 }).write("short"), res.end()],
+      (_req, res) => res.set("Content-Length", "1").end(),
+    ];
+    for (const [at, fail] of early.entries()) {
+      plan.fail = fail;
+      const response = await shop.ask({ payment: header });
+      expect(response).toMatchObject({ status: 500, headers: { "content-type": expect.stringContaining("json") } });
+      expect(response.json()).toMatchObject({ error: "unexpected_settle_error" });
+      expect([plan.runs, shop.facilitator.settled]).toEqual([at + 1, []]);
+    }
+    plan.fail = undefined;
     await expectStillGood(shop, header);
   });
 

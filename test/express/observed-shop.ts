@@ -11,7 +11,7 @@ import {
   type RoutesConfig,
 } from "@farebox/express";
 import type { Express } from "express";
-import { openServer, PRICED, type Shop, type ShopPlan, type VERSIONS } from "./shop.js";
+import { openServer, PATIENT, PRICED, type Shop, type ShopPlan, type VERSIONS } from "./shop.js";
 
 export const TYPES = [
   ...[
@@ -74,6 +74,7 @@ export async function openObservedShop(
           return () => void timers.delete(act);
         },
         ...plan.options,
+        deadlines: { ...PATIENT, ...plan.options?.deadlines },
       });
       opened = payments;
       for (const type of TYPES) {

@@ -12,7 +12,7 @@ import { encodePaymentSignature } from "@farebox/core/protocol";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, type Payer, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express5, { type Express, type RequestHandler, type Response } from "express";
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { createShopFacilitator, type ShopFacilitator } from "./shop-facilitator.js";
 
 type ExpressModule = typeof express5;
@@ -40,7 +40,7 @@ export const PRICED: RouteConfig = {
 const QUIET = { info() {}, warn() {}, error() {} };
 
 /** The facilitator is in this process: a call that takes long is no failure. */
-const PATIENT = { verifyMs: 120_000, settleMs: 120_000, supportedMs: 120_000 };
+export const PATIENT = { verifyMs: 120_000, settleMs: 120_000, supportedMs: 120_000 };
 
 export interface ShopPlan {
   /** The handler of `/paid`, for every method. */
@@ -59,6 +59,8 @@ export interface Shop {
   readonly payer: Payer;
   readonly server: Server;
   readonly url: string;
+  /** The codes of the process warnings of the product so far, which are not on stderr during the test. */
+  readonly warnings: readonly string[];
   /** Sends a request, and pays if it is challenged. */
   pay(options?: PayOptions): Promise<PayResult>;
   /** Sends a request without a payment, or with the given payment header. */
@@ -100,6 +102,7 @@ export async function openServer(
   const app = express();
   // Otherwise both versions print the stack, on error pages and on the console.
   app.set("env", "test");
+  const warnings = collectWarnings();
   build(app, { facilitator });
 
   const server = createServer(options, app).listen(0, "127.0.0.1");
@@ -109,7 +112,7 @@ export async function openServer(
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return toShop({ payer, facilitator, server, port });
+  return toShop({ payer, facilitator, server, port, warnings });
 }
 
 function buildDefault(app: Express, payments: RequestHandler, plan: ShopPlan): void {
@@ -125,12 +128,8 @@ function toShop({
   facilitator,
   server,
   port,
-}: {
-  payer: Payer;
-  facilitator: ShopFacilitator;
-  server: Server;
-  port: number;
-}): Shop {
+  warnings,
+}: Pick<Shop, "payer" | "facilitator" | "server" | "warnings"> & { readonly port: number }): Shop {
   const url = `http://127.0.0.1:${port}`;
   const ask = (options: PayOptions = {}) => pay(url, { path: "/paid", ...options });
   return {
@@ -138,6 +137,7 @@ function toShop({
     payer,
     server,
     url,
+    warnings,
     ask,
     pay: (options) => ask({ payer, ...options }),
     async sign(path = "/paid", method = "GET") {
@@ -214,6 +214,29 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
     isOver = true;
   });
   while (!isOver && !(await holds())) await new Promise(setImmediate);
+}
+
+const collectors = new Set<string[]>();
+
+/** Collects the codes of the product's process warnings, instead of printing them, for the time of the test. */
+export function collectWarnings(): readonly string[] {
+  const codes: string[] = [];
+  if (collectors.size === 0) {
+    const { emitWarning } = process;
+    const pass = (...given: readonly unknown[]) => Reflect.apply(emitWarning, process, given);
+    vi.spyOn(process, "emitWarning").mockImplementation((...given: readonly unknown[]) => {
+      const [, options] = given;
+      const { type, code } = (typeof options === "object" ? options : {}) as { type?: string; code?: string };
+      if (type !== "FareboxWarning" || code === undefined) return pass(...given);
+      for (const collector of collectors) collector.push(code);
+    });
+  }
+  collectors.add(codes);
+  onTestFinished(() => {
+    collectors.delete(codes);
+    if (collectors.size === 0) vi.mocked(process.emitWarning).mockRestore();
+  });
+  return codes;
 }
 
 /** Errors without a listener would end the process. Here they fail the test. */
