@@ -10,6 +10,8 @@
 import { createRequire } from "node:module";
 
 const [library, place] = process.argv.slice(2);
+/** Processes that are started together have little time each. */
+const LIMIT = { timeoutMs: 60_000 };
 const require = createRequire(import.meta.url);
 
 process.on("message", (asked) => {
@@ -28,18 +30,18 @@ async function open() {
   if (library === "redis") {
     const { redisStore } = await import("@farebox/stores/redis");
     const { Redis } = require("ioredis");
-    return redisStore(new Redis(place));
+    return redisStore(new Redis(place), LIMIT);
   }
   if (library === "postgres") {
     const { postgresStore } = await import("@farebox/stores/postgres");
     const { Pool } = require("pg");
-    const opened = postgresStore(new Pool({ connectionString: place, max: 4 }));
+    const opened = postgresStore(new Pool({ connectionString: place, max: 4 }), LIMIT);
     await opened.migrate();
     return opened;
   }
   const { sqliteStore } = await import("@farebox/stores/sqlite");
   const Database = library === "node:sqlite" ? process.getBuiltinModule(library).DatabaseSync : require(library);
-  return sqliteStore(new Database(place), { timeoutMs: 20_000 });
+  return sqliteStore(new Database(place), LIMIT);
 }
 
 async function claim(count) {

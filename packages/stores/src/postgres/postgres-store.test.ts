@@ -3,14 +3,15 @@ import { UNFINISHED } from "@farebox/core";
 import { createStoreConformance, type StoreTraits } from "@farebox/testing";
 import pg from "pg";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PostgresPool, postgresStore } from "./postgres-store.js";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { type PostgresPool, postgresStore, type StoreOptions } from "./postgres-store.js";
 import { type PostgresServer, startPostgres } from "./server.fixture.js";
 
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-}, 60_000);
+});
+afterEach(() => void vi.useRealTimers());
 afterAll(() => server.stop());
 
 interface Connected {
@@ -61,7 +62,7 @@ function describeClient(name: string, traits: StoreTraits, connect: () => Promis
       const prefix = `farebox${stores++}`;
       const opened: ReturnType<typeof postgresStore>[] = [];
       const open = async (at: number) => {
-        const store = postgresStore(connected[at]!.pool, { prefix, now: clock.now });
+        const store = storeOf(connected[at]!.pool, { prefix, now: clock.now });
         opened.push(store);
         await store.migrate();
         return store;
@@ -74,10 +75,15 @@ function describeClient(name: string, traits: StoreTraits, connect: () => Promis
   });
 }
 
+/** The usual limit of a call is 5 s, which a busy machine may need. */
+function storeOf(pool: PostgresPool, options: StoreOptions = {}) {
+  return postgresStore(pool, { timeoutMs: 60_000, ...options });
+}
+
 describe("migrate", () => {
   test("ten processes that start at once create the tables once", async () => {
     const pools = Array.from({ length: 10 }, () => new pg.Pool({ connectionString: server.url, max: 2 }));
-    const all = pools.map((pool) => postgresStore(pool, { prefix: "at_once" }));
+    const all = pools.map((pool) => storeOf(pool, { prefix: "at_once" }));
     await Promise.all(all.map((store) => store.migrate()));
     expect(await Promise.all(all.map((store) => store.ready()))).toEqual(all.map(() => []));
     await Promise.all(pools.map((pool) => pool.end()));
@@ -93,7 +99,7 @@ describe("tables of version 2", () => {
 
   test("ready says that they are old; migrate adds the ledger, and keeps payments that are under way", async () => {
     const pool = new pg.Pool({ connectionString: server.url });
-    const store = postgresStore(pool, { prefix: "version2" });
+    const store = storeOf(pool, { prefix: "version2" });
     await store.migrate();
     await pool.query(BACK_TO_VERSION_2("version2"));
     const step = { identity: "p", owner: "run" } as const;
@@ -115,7 +121,7 @@ describe("tables of version 2", () => {
 
   test("positions are not given again when all entries were deleted and the tables are updated", async () => {
     const pool = new pg.Pool({ connectionString: server.url });
-    const store = postgresStore(pool, { prefix: "positions" });
+    const store = storeOf(pool, { prefix: "positions" });
     await store.migrate();
     const settle = async (name: string) => {
       const step = { identity: name, owner: "run" } as const;
@@ -167,7 +173,7 @@ describe("tables of version 1", () => {
 
   async function openVersion1(prefix: string) {
     const pool = new pg.Pool({ connectionString: server.url });
-    const store = postgresStore(pool, { prefix });
+    const store = storeOf(pool, { prefix });
     await store.migrate();
     await pool.query(BACK_TO_VERSION_1(prefix));
     return { pool, store };
@@ -237,7 +243,7 @@ describe("tables of version 1", () => {
 describe("a store that cannot be used", () => {
   test("ready and the first payment say that the table is missing, and what to do", async () => {
     const pool = new pg.Pool({ connectionString: server.url });
-    const store = postgresStore(pool, { prefix: "missing" });
+    const store = storeOf(pool, { prefix: "missing" });
     const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
     for (const call of [() => store.ready(), () => store.claim(claim), () => store.find("p")]) {
       await expect(call()).rejects.toMatchObject({
@@ -250,7 +256,7 @@ describe("a store that cannot be used", () => {
 
   test("ready says that the tables are of an older version", async () => {
     const pool = new pg.Pool({ connectionString: server.url });
-    const store = postgresStore(pool, { prefix: "older" });
+    const store = storeOf(pool, { prefix: "older" });
     await store.migrate();
     await pool.query("UPDATE older_kept SET value = '0' WHERE name = 'schema'");
     await expect(store.ready()).rejects.toThrow(/older version: call `await store\.migrate\(\)`/);
@@ -264,11 +270,11 @@ describe("a store that cannot be used", () => {
   test("migrate says that a table is another application's, or that the user may not create tables", async () => {
     const pool = new pg.Pool({ connectionString: server.url, max: 1 });
     await pool.query("CREATE TABLE alien_payments (id bigint)");
-    await expect(postgresStore(pool, { prefix: "alien" }).migrate()).rejects.toThrow(
+    await expect(storeOf(pool, { prefix: "alien" }).migrate()).rejects.toThrow(
       /a table of this name is not the store's: set another prefix/,
     );
     await pool.query("CREATE ROLE reader; REVOKE CREATE ON SCHEMA public FROM PUBLIC; SET ROLE reader");
-    await expect(postgresStore(pool, { prefix: "denied" }).migrate()).rejects.toThrow(
+    await expect(storeOf(pool, { prefix: "denied" }).migrate()).rejects.toThrow(
       /grant CREATE on the schema to the user, or have another user run the SQL of schema\(\)/,
     );
     await pool.end();
@@ -281,7 +287,7 @@ describe("a store that cannot be used", () => {
 
   test("a server that is not there rejects each call", async () => {
     const pool = new pg.Pool({ connectionString: "postgres://user:secret@127.0.0.1:1/none" });
-    const store = postgresStore(pool);
+    const store = storeOf(pool);
     for (const call of [() => store.ready(), () => store.find("p")]) {
       await expect(call()).rejects.toThrow(/ECONNREFUSED/);
       await expect(call()).rejects.not.toThrow(/secret/);
@@ -301,13 +307,13 @@ describe("a store that cannot be used", () => {
 
 test("a pool with one connection has none for notifications", async () => {
   const pool = new pg.Pool({ connectionString: server.url, max: 1 });
-  expect(postgresStore(pool).watch).toBeUndefined();
+  expect(storeOf(pool).watch).toBeUndefined();
   await pool.end();
 });
 
 test("ready reports settings that lose what was written", async () => {
   const pool = new pg.Pool({ connectionString: server.url, max: 1 });
-  const store = postgresStore(pool, { prefix: "settings" });
+  const store = storeOf(pool, { prefix: "settings" });
   await store.migrate();
   await pool.query("SET synchronous_commit = off");
   expect(await store.ready()).toEqual([{ kind: "NOT_DURABLE", detail: "synchronous_commit is off; set it to on" }]);
@@ -316,17 +322,20 @@ test("ready reports settings that lose what was written", async () => {
 
 test("a watcher is told by a notification, and not only when it looks by itself", async () => {
   const pools = [1, 2].map(() => new pg.Pool({ connectionString: server.url, max: 3 }));
-  const [one, other] = pools.map((pool) => postgresStore(pool, { prefix: "told" }));
+  const [one, other] = pools.map((pool) => storeOf(pool, { prefix: "told" }));
   await one!.migrate();
   const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 };
+  // Only a notification can tell the watcher: it does not look by itself.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   for (let at = 0; at < 10; at++) {
     await one!.claim(claim);
-    let tell = (_: number) => {};
-    const told = new Promise<number>((resolve) => (tell = resolve));
-    const stop = await other!.watch!("p", () => tell(performance.now()));
-    const start = performance.now();
+    let tell = (): void => {};
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const stop = await other!.watch!("p", () => tell());
     await one!.release("p", "run");
-    expect((await told) - start).toBeLessThan(500);
+    await told;
     stop();
   }
   for (const store of [one!, other!]) await store.close();
@@ -336,7 +345,7 @@ test("a watcher is told by a notification, and not only when it looks by itself"
 test("old rows are deleted by a store that is idle, and unfinished ones stay", async () => {
   const pool = new pg.Pool({ connectionString: server.url });
   let nowMs = Date.now();
-  const store = postgresStore(pool, { prefix: "old", now: () => nowMs });
+  const store = storeOf(pool, { prefix: "old", now: () => nowMs });
   await store.migrate();
   const expiresAtMs = nowMs + 60_000;
   const claims = Array.from({ length: 1_200 }, (_, at) =>
@@ -355,7 +364,7 @@ test("old rows are deleted by a store that is idle, and unfinished ones stay", a
 test("ended exposure is removed by a store that is idle, and no sum of nothing stays", async () => {
   const pool = new pg.Pool({ connectionString: server.url });
   let nowMs = Date.now();
-  const store = postgresStore(pool, { prefix: "exposed", now: () => nowMs });
+  const store = storeOf(pool, { prefix: "exposed", now: () => nowMs });
   await store.migrate();
   const put = (at: number, untilMs = nowMs + 60_000) => {
     const entry = { identity: `p${at}`, payer: `payer ${at}`, micros: "5", untilMs, isDue: false };
@@ -381,7 +390,7 @@ test.each(["repeatable read", "serializable"])(
   async (level) => {
     const options = `-c default_transaction_isolation=${level.replace(" ", "\\ ")}`;
     const pool = new pg.Pool({ connectionString: server.url, max: 4, options });
-    const store = postgresStore(pool, { prefix: `exact_${level.slice(0, 6)}` });
+    const store = storeOf(pool, { prefix: `exact_${level.slice(0, 6)}` });
     await store.migrate();
     expect((await pool.query("SHOW transaction_isolation")).rows).toEqual([{ transaction_isolation: level }]);
     const entryOf = (at: number) => ({ identity: `p${at}`, payer: "a", micros: "1", untilMs: 2, isDue: false });

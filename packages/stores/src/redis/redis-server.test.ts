@@ -5,12 +5,17 @@
  */
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisClient, redisStore } from "./redis-store.js";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { type RedisClient, redisStore, type StoreOptions } from "./redis-store.js";
 import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
 
 const MINUTE_MS = 60_000;
 const GRACE_MS = 10 * MINUTE_MS;
+
+/** The usual limit of a call is 5 s, which a busy machine may need. */
+function storeOf(client: RedisClient, options: StoreOptions = {}) {
+  return redisStore(client, { timeoutMs: 60_000, ...options });
+}
 
 describe.skipIf(!hasRedis)("a store in Redis", () => {
   let server: RedisServer;
@@ -19,6 +24,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     server = await startRedis();
     client = new Redis(server.url);
   });
+  afterEach(() => void vi.useRealTimers());
   afterAll(async () => {
     client.disconnect();
     await server.stop();
@@ -30,7 +36,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     const forgottenAt = (prefix: string, key: string) => client.pexpiretime(`{${prefix}}:${key}`);
 
     test("Redis forgets a record and its identifier ten minutes after the payment has expired, and no unfinished one", async () => {
-      const store = redisStore(client, { prefix: "expiry" });
+      const store = storeOf(client, { prefix: "expiry" });
       const claim = { ...claimOf("p"), identifier: "i" };
       await store.claim(claim);
       const keys = ["p:p", "i:i"];
@@ -47,7 +53,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     });
 
     test("a settlement that ends long after the expiry is kept for ten minutes from then", async () => {
-      const store = redisStore(client, { prefix: "late" });
+      const store = storeOf(client, { prefix: "late" });
       await store.claim({ ...claimOf("p"), expiresAtMs: Date.now() - 60 * MINUTE_MS });
       await store.transition({ identity: "p", from: "claimed", to: "settling", owner: "run" });
       await store.transition({ identity: "p", from: "settling", to: "settled", owner: "run" });
@@ -55,7 +61,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     });
 
     test("no other key of a payment stays", async () => {
-      const store = redisStore(client, { prefix: "gone" });
+      const store = storeOf(client, { prefix: "gone" });
       await store.claim({ ...claimOf("p"), identifier: "i" });
       await store.release("p", "run");
       await store.claim({ ...claimOf("q"), identifier: "i" });
@@ -67,7 +73,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
   });
 
   test("Redis forgets no payment that is metering or due, and lists none that was released", async () => {
-    const store = redisStore(client, { prefix: "metered" });
+    const store = storeOf(client, { prefix: "metered" });
     const claim = { ...claimOf("p"), identifier: "i" };
     await store.claim(claim);
     const times = () => Promise.all(["p:p", "i:i"].map((key) => client.pexpiretime(`{metered}:${key}`)));
@@ -99,7 +105,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     };
 
     test("leaves no key when the last entry has gone or ended, and Redis forgets all keys of a dead process at once", async () => {
-      const { exposure } = redisStore(client, { prefix: "exposed" });
+      const { exposure } = storeOf(client, { prefix: "exposed" });
       const keys = () => client.keys("{exposed}:*");
       const [first, second] = [entryOf(1), { ...entryOf(2), untilMs: Date.now() + 2 * MINUTE_MS }];
       for (const entry of [second, first]) await exposure.put(entry, Date.now());
@@ -114,7 +120,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     });
 
     test("has exact sums after 2500 entries have ended at once", async () => {
-      const { exposure } = redisStore(client, { prefix: "ended", timeoutMs: 60_000 });
+      const { exposure } = storeOf(client, { prefix: "ended" });
       const nowMs = Date.now();
       const put = (at: number) => exposure.put({ ...entryOf(at), untilMs: nowMs + 1_000 }, nowMs);
       await Promise.all(Array.from({ length: 2_500 }, (_, at) => put(at)));
@@ -122,8 +128,8 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
       expect(last).toEqual({ payer: "5", total: "5", due: ["p3000"] });
     });
 
-    test("is exact beyond 64 bits", { timeout: 60_000 }, async () => {
-      const { exposure } = redisStore(client, { prefix: "large", timeoutMs: 60_000 });
+    test("is exact beyond 64 bits", async () => {
+      const { exposure } = storeOf(client, { prefix: "large" });
       const count = 9_500;
       const put = (at: number) => exposure.put({ ...entryOf(at), micros: "999999999999999", payer: "a" }, Date.now());
       const sums = await Promise.all(Array.from({ length: count }, (_, at) => put(at)));
@@ -133,13 +139,13 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     });
 
     test("is an error with a client that does not return what the server says", async () => {
-      const { exposure } = redisStore({ sendCommand: async () => null });
+      const { exposure } = storeOf({ sendCommand: async () => null });
       await expect(exposure.put(entryOf(1), 0)).rejects.toThrow(/sendCommand must resolve to the server's reply/);
     });
   });
 
   test("scripts that the server has forgotten are sent again", async () => {
-    const store = redisStore(client, { prefix: "scripts" });
+    const store = storeOf(client, { prefix: "scripts" });
     await store.claim(claimOf("p"));
     await client.script("FLUSH");
     expect(await store.find("p")).toMatchObject({ owner: "run" });
@@ -148,29 +154,31 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
   });
 
   test("a watcher is told by a notification, and the connection is closed after the last one", async () => {
-    const [one, other] = [redisStore(client, { prefix: "told" }), redisStore(client, { prefix: "told" })];
+    const [one, other] = [storeOf(client, { prefix: "told" }), storeOf(client, { prefix: "told" })];
     const before = (await client.client("LIST")) as string;
+    // Only a notification can tell the watcher: it does not look by itself.
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
     for (let at = 0; at < 10; at++) {
       await one.claim(claimOf("p"));
-      let tell = (_: number) => {};
-      const told = new Promise<number>((resolve) => {
+      let tell = (): void => {};
+      const told = new Promise<void>((resolve) => {
         tell = resolve;
       });
-      const stop = await other.watch!("p", () => tell(performance.now()));
-      const start = performance.now();
+      const stop = await other.watch!("p", () => tell());
       await one.release("p", "run");
-      expect((await told) - start).toBeLessThan(500);
+      await told;
       stop();
     }
     const connections = async () => ((await client.client("LIST")) as string).split("\n").length;
     expect(await connections()).toBe(before.split("\n").length + 1);
-    await expect.poll(connections, { timeout: 10_000 }).toBe(before.split("\n").length);
+    vi.advanceTimersByTime(2_000);
+    while ((await connections()) !== before.split("\n").length);
   });
 
   test("a user who may not publish can still settle", async () => {
     await client.acl("SETUSER", "quiet", "on", ">secret", "~*", "+@all", "resetchannels");
     const quiet = new Redis(server.port, "127.0.0.1", { username: "quiet", password: "secret" });
-    const store = redisStore(quiet, { prefix: "quiet" });
+    const store = storeOf(quiet, { prefix: "quiet" });
     await store.claim(claimOf("p"));
     const step = { identity: "p", owner: "run" };
     expect(await store.transition({ ...step, from: "claimed", to: "settling" })).toBe(true);
@@ -182,7 +190,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
 
   describe("ready", () => {
     test("reports a server that may evict or lose records", async () => {
-      const store = redisStore(client);
+      const store = storeOf(client);
       await client.config("SET", "maxmemory-policy", "allkeys-lru");
       expect(await store.ready()).toEqual([
         { kind: "EVICTION", detail: "maxmemory-policy is allkeys-lru; set it to noeviction" },
@@ -204,13 +212,13 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     test("says that a replica cannot be used, and reports one that can be written", async () => {
       const replica = await startRedis(["--replicaof", "127.0.0.1", String(server.port)]);
       const reader = new Redis(replica.url);
-      await expect(redisStore(reader).ready()).rejects.toMatchObject({
+      await expect(storeOf(reader).ready()).rejects.toMatchObject({
         code: "ERR_FAREBOX_STORE",
         message: "the Redis server is a read-only replica: connect to its primary",
       });
-      await expect(redisStore(reader).claim(claimOf("p"))).rejects.toThrow(/READONLY.*connect to the primary/);
+      await expect(storeOf(reader).claim(claimOf("p"))).rejects.toThrow(/READONLY.*connect to the primary/);
       await reader.config("SET", "replica-read-only", "no");
-      expect(await redisStore(reader).ready()).toEqual([{ kind: "REPLICA", detail: expect.stringMatching(/lags/) }]);
+      expect(await storeOf(reader).ready()).toEqual([{ kind: "REPLICA", detail: expect.stringMatching(/lags/) }]);
       reader.disconnect();
       await replica.stop();
     });
@@ -220,7 +228,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
       await client.acl("SETUSER", "silent", "on", ">secret", "~*", "&*", "+@all", "-config", "-info");
       for (const username of ["managed", "silent"]) {
         const managed = new Redis(server.port, "127.0.0.1", { username, password: "secret" });
-        expect(await redisStore(managed).ready()).toEqual([]);
+        expect(await storeOf(managed).ready()).toEqual([]);
         managed.disconnect();
       }
     });
@@ -228,7 +236,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     test("says what a user without rights needs", async () => {
       await client.acl("SETUSER", "poor", "on", ">secret", "~*", "&*", "+info");
       const poor = new Redis(server.port, "127.0.0.1", { username: "poor", password: "secret" });
-      await expect(redisStore(poor).ready()).rejects.toThrow(/NOPERM.*the user needs the commands eval/);
+      await expect(storeOf(poor).ready()).rejects.toThrow(/NOPERM.*the user needs the commands eval/);
       poor.disconnect();
     });
 
@@ -237,18 +245,18 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
         const reply = await client.call(words[0]!, ...words.slice(1));
         return words[0] === "INFO" ? String(reply).replace(/redis_version:.*/, "redis_version:5.0.14") : reply;
       };
-      await expect(redisStore({ sendCommand }).ready()).rejects.toThrow(/version 5\.0\.14: use version 6 or later/);
+      await expect(storeOf({ sendCommand }).ready()).rejects.toThrow(/version 5\.0\.14: use version 6 or later/);
     });
 
     test("a client that was not connected says so", async () => {
-      const store = redisStore(createClient({ url: server.url }));
+      const store = storeOf(createClient({ url: server.url }));
       await expect(store.ready()).rejects.toThrow(/client is closed.*await client\.connect\(\)/);
       await expect(store.claim(claimOf("p"))).rejects.toThrow(/await client\.connect\(\)/);
     });
   });
 
   test("errors quote no payment", async () => {
-    const store = redisStore(client, { prefix: "quoted" });
+    const store = storeOf(client, { prefix: "quoted" });
     await client.set("{quoted}:p:p", "no hash");
     const claim = Promise.resolve(store.claim({ ...claimOf("p"), binding: "the binding" }));
     const error: Error = await claim.then(

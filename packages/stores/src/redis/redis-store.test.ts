@@ -81,7 +81,7 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
         const prefix = `farebox${stores++}`;
         const opened: ReturnType<typeof redisStore>[] = [];
         const open = async (at: number) => {
-          const store = redisStore(connected[at]!.client, { prefix });
+          const store = redisStore(connected[at]!.client, { prefix, timeoutMs: 60_000 });
           opened.push(store);
           return store;
         };
