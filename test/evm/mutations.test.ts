@@ -6,11 +6,13 @@ import type { PaymentPayload, PaymentRequirements } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { paymentMiddleware } from "@farebox/express";
 import { createFacilitator } from "@farebox/facilitator";
-import { anvilAccounts, createPayer, type LocalChain, pay, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, createPayer, type LocalChain, pay } from "@farebox/testing";
 import express from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isKnownReason } from "../facilitator/reasons.js";
-import { listen, type Running } from "../interop/servers.js";
+import { PATIENT } from "../facilitator/stage.js";
+import { listen, PATIENT_SELLER, type Running } from "../interop/servers.js";
+import { borrowChain } from "../worker-chain.js";
 
 type Json = Record<string, unknown>;
 
@@ -35,9 +37,9 @@ let facilitator: ReturnType<typeof createFacilitator>;
 const running: Running[] = [];
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
   const { network, rpcUrl } = chain;
-  const rpc = createRpcChain({ network, rpcUrl, privateKey: anvilAccounts[0]!.privateKey, pollingIntervalMs: 25 });
+  const rpc = createRpcChain({ network, rpcUrl, privateKey: anvilAccounts[0]!.privateKey, ...PATIENT });
   facilitator = createFacilitator({
     schemes: [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })],
   });
@@ -59,7 +61,7 @@ async function openSale({ scheme, method }: Way, verifySignatures: boolean) {
   const accepts = { scheme, network: chain.network, price, payTo } as const;
   const app = express();
   app.set("env", "test");
-  app.use(paymentMiddleware({ "GET /paid": { accepts } }, { facilitator, verifySignatures }));
+  app.use(paymentMiddleware({ "GET /paid": { accepts } }, { facilitator, verifySignatures, ...PATIENT_SELLER }));
   app.get("/paid", (_req, res) => {
     runs += 1;
     res.json({ paid: true });
@@ -179,14 +181,16 @@ const isSame = (path: readonly string[], value: unknown) =>
 
 describe.each(WAYS)("$name", (way) => {
   test.each([
-    { where: "facilitator", verifySignatures: false },
-    { where: "seller", verifySignatures: true },
-  ])("any changed field is refused, with signatures checked by the $where", async ({ verifySignatures }) => {
+    { where: "facilitator", verifySignatures: false, least: 200 },
+    { where: "seller", verifySignatures: true, least: 40 },
+  ])("any changed field is refused, with signatures checked by the $where", async ({ verifySignatures, least }) => {
     const { send, payment, runs, moved } = await openSale(way, verifySignatures);
     const kinds = new Set<string>();
     let count = 0;
     for (const path of pathsOf(payment)) {
       for (const { kind, value } of mutationsOf(valueAt(payment, path))) {
+        // Fields of a wrong form, and those that nobody signs, are refused before anybody checks a signature.
+        if (verifySignatures && (path[0] !== "payload" || isMalformed(kind))) continue;
         if (way.method === "permit2" && isSame(path, value)) continue;
         const what = `${path.join(".")} ${kind}: ${String(JSON.stringify(value)).slice(0, 100)}`;
         const { status, challenge } = await send(change(payment, path, value));
@@ -196,8 +200,8 @@ describe.each(WAYS)("$name", (way) => {
         count += 1;
       }
     }
-    expect(kinds.size).toBe(5);
-    expect(count).toBeGreaterThan(200);
+    expect(kinds.size).toBe(verifySignatures ? 2 : 5);
+    expect(count).toBeGreaterThan(least);
     expect([runs(), await moved()]).toEqual([0, 0n]);
     expect((await send(payment)).status).toBe(200);
     expect([runs(), await moved()]).toEqual([1, AMOUNT]);
@@ -227,6 +231,10 @@ describe.each(WAYS)("$name", (way) => {
     expect([runs(), await moved()]).toEqual([0, 0n]);
   });
 });
+
+function isMalformed(kind: Mutation["kind"]): boolean {
+  return kind === "missing" || kind === "another type" || kind === "misspelt";
+}
 
 function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null;

@@ -53,41 +53,6 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     }
   });
 
-  test("a sponsor gives only the missing coin, and the payer's own coin is used first", async () => {
-    const { account, payment } = await openPayment(at, kind);
-    const approval = await fillApproval(at);
-    const { client } = stage;
-    const needed = approval.gas * approval.maxFeePerGas;
-    await stage.chain.fund(account.address, { eth: needed - 1_000n });
-    const signedTransaction = await account.signTransaction({ type: "eip1559", ...approval });
-    const request = sponsored(payment, describeApproval(at, account.address, signedTransaction));
-    const scheme = openSponsor(at, kind, { ...GENEROUS, maxGrantWei: 1_000n });
-    expect(await scheme.settle(request)).toMatchObject({ success: true });
-    expect(await client.getBalance({ address: account.address })).toBeLessThan(needed);
-  });
-
-  test("an approval of a payer with enough coin is sent without a grant", async () => {
-    const { account, payment } = await openPayment(at, kind);
-    await stage.chain.fund(account.address, { eth: 10n ** 18n });
-    const request = sponsored(payment, await signApproval(at, account));
-    const [, before] = await purseOf(at);
-    const scheme = openSponsor(at, kind, { maxGrantWei: 0n, maxGrantWeiPerHour: 0n });
-    expect(await scheme.settle(request)).toMatchObject({ success: true });
-    const [, after] = await purseOf(at);
-    expect(after - before).toBe(1);
-  });
-
-  test("an approval is not sent if the allowance exists already", async () => {
-    const { account, key, payment } = await openPayment(at, kind);
-    const first = sponsored(payment, await signApproval(at, account));
-    expect(await openSponsor(at, kind).settle(first)).toMatchObject({ success: true });
-    const count = () => stage.client.getTransactionCount({ address: account.address });
-    const before = await count();
-    const request = sponsored(await payBy(at, kind, key), await signApproval(at, account, { nonce: before }));
-    expect(await openSponsor(at, kind).settle(request)).toMatchObject({ success: true });
-    expect(await count()).toBe(before);
-  });
-
   test("an approval is refused by a facilitator without sponsoring", async () => {
     const { account, payment } = await openPayment(at, kind);
     const request = sponsored(payment, await signApproval(at, account));
@@ -95,8 +60,49 @@ describe.each<Kind>(["exact", "upto"])("%s with a signed approval transaction", 
     expect(scheme.extensions).toEqual(["eip2612GasSponsoring"]);
     await expectNothingIsSpent(at, scheme, { request, reason: ALLOWANCE });
   });
+});
 
-  test.each(["legacy", "eip2930"] as const)("an approval of the type %s is carried out", async (type) => {
+// Both schemes carry approvals out by the same code, so each of these tests takes one of them.
+describe("an approval transaction", () => {
+  test("a sponsor gives only the missing coin, and the payer's own coin is used first", async () => {
+    const { account, payment } = await openPayment(at, "upto");
+    const approval = await fillApproval(at);
+    const { client } = stage;
+    const needed = approval.gas * approval.maxFeePerGas;
+    await stage.chain.fund(account.address, { eth: needed - 1_000n });
+    const signedTransaction = await account.signTransaction({ type: "eip1559", ...approval });
+    const request = sponsored(payment, describeApproval(at, account.address, signedTransaction));
+    const scheme = openSponsor(at, "upto", { ...GENEROUS, maxGrantWei: 1_000n });
+    expect(await scheme.settle(request)).toMatchObject({ success: true });
+    expect(await client.getBalance({ address: account.address })).toBeLessThan(needed);
+  });
+
+  test("an approval of a payer with enough coin is sent without a grant", async () => {
+    const { account, payment } = await openPayment(at, "exact");
+    await stage.chain.fund(account.address, { eth: 10n ** 18n });
+    const request = sponsored(payment, await signApproval(at, account));
+    const [, before] = await purseOf(at);
+    const scheme = openSponsor(at, "exact", { maxGrantWei: 0n, maxGrantWeiPerHour: 0n });
+    expect(await scheme.settle(request)).toMatchObject({ success: true });
+    const [, after] = await purseOf(at);
+    expect(after - before).toBe(1);
+  });
+
+  test("an approval is not sent if the allowance exists already", async () => {
+    const { account, key, payment } = await openPayment(at, "exact");
+    const first = sponsored(payment, await signApproval(at, account));
+    expect(await openSponsor(at, "exact").settle(first)).toMatchObject({ success: true });
+    const count = () => stage.client.getTransactionCount({ address: account.address });
+    const before = await count();
+    const request = sponsored(await payBy(at, "exact", key), await signApproval(at, account, { nonce: before }));
+    expect(await openSponsor(at, "exact").settle(request)).toMatchObject({ success: true });
+    expect(await count()).toBe(before);
+  });
+
+  test.each([
+    ["legacy", "exact"],
+    ["eip2930", "upto"],
+  ] as const)("an approval of the type %s is carried out for %s", async (type, kind) => {
     const { account, payment } = await openPayment(at, kind);
     const { maxFeePerGas: gasPrice, maxPriorityFeePerGas: _, ...approval } = await fillApproval(at);
     const signedTransaction = await account.signTransaction({ ...approval, type, gasPrice });

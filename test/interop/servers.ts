@@ -8,6 +8,12 @@ import type { AddressInfo } from "node:net";
 import type { x402Facilitator } from "@x402/core/facilitator";
 import express, { type Express, type RequestHandler } from "express";
 
+/** Options of a seller whose limits a slow machine does not reach, and that prints nothing. */
+export const PATIENT_SELLER = {
+  deadlines: { verifyMs: 120_000, settleMs: 120_000, supportedMs: 120_000, hookMs: 120_000 },
+  logger: { info() {}, warn() {}, error() {} },
+} as const;
+
 /** A server on a free port. */
 export interface Running {
   readonly url: string;
