@@ -7,7 +7,7 @@ import { request } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import express5, { type Express, type IRouter } from "express";
-import type { Case, Path, Step, Version } from "./case.js";
+import type { Path, Step, Subject, Version } from "./case.js";
 
 type ExpressModule = typeof express5;
 type Handler = express5.RequestHandler;
@@ -31,12 +31,12 @@ export interface Surroundings {
 /** An app, and what it has done. */
 export interface BuiltApp {
   readonly app: Express;
-  /** Whether a handler, a file or the server behind a proxy was reached. */
-  reached(): boolean;
+  /** Whether a handler, a file or the server behind a proxy was reached since it was last asked. */
+  takeReached(): boolean;
 }
 
-/** Builds the app of a case. */
-export function buildApp({ app: steps, settings }: Case, surroundings: Surroundings): BuiltApp {
+/** Builds the app of a case, or of several that share it. */
+export function buildApp({ app: steps, settings }: Subject, surroundings: Surroundings): BuiltApp {
   let reached = false;
   const note = () => {
     reached = true;
@@ -46,7 +46,12 @@ export function buildApp({ app: steps, settings }: Case, surroundings: Surroundi
   app.set("env", "test");
   for (const setting of settings) app.enable(setting);
   mountAll(app, steps, { ...surroundings, note });
-  return { app, reached: () => reached };
+  const takeReached = () => {
+    const was = reached;
+    reached = false;
+    return was;
+  };
+  return { app, takeReached };
 }
 
 interface Mounting extends Surroundings {

@@ -47,17 +47,21 @@ export const SITE: readonly string[] = [
  */
 export type Must = "priced" | "free" | "refused" | "preflight" | "not found" | "does not start";
 
-/** An app, a table, a request, and its required outcome. */
-export interface Case {
-  /** Unique and stable; people refer to it. */
-  readonly name: string;
-  readonly why: string;
+/** An app and a table. */
+export interface Subject {
   readonly settings: readonly Setting[];
   readonly app: readonly Step[];
   /** Of the table. The first is priced at a cent, the second at two, and so on. */
   readonly keys: readonly string[];
   /** The same for the reference, where it writes the same paths in another way. */
   readonly referenceKeys: readonly string[];
+}
+
+/** An app, a table, a request, and its required outcome. */
+export interface Case extends Subject {
+  /** Unique and stable; people refer to it. */
+  readonly name: string;
+  readonly why: string;
   /** Method and target, byte for byte as they are sent. */
   readonly request: string;
   readonly on: readonly Version[];
@@ -68,11 +72,9 @@ export interface Case {
   readonly timed: boolean;
 }
 
-interface Subject {
+interface Shared extends Partial<Subject> {
   readonly app: readonly Step[];
   readonly keys: readonly string[];
-  readonly referenceKeys?: readonly string[];
-  readonly settings?: readonly Setting[];
   readonly on?: readonly Version[];
 }
 
@@ -85,7 +87,7 @@ type Row = readonly [
 ];
 
 /** Cases that share an app and a table. */
-export function casesOf(subject: Subject, rows: readonly Row[]): readonly Case[] {
+export function casesOf(subject: Shared, rows: readonly Row[]): readonly Case[] {
   const shared = { settings: [], on: [4, 5], referenceKeys: subject.keys, timed: false, ...subject } as const;
   return rows.map(([name, request, must, why, more = {}]) => ({ ...shared, name, request, must, why, ...more }));
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Case } from "./case.js";
+import type { Case, Version } from "./case.js";
 import { FILE_CASES } from "./cases/files.js";
 import { KEY_CASES } from "./cases/keys.js";
 import { METHOD_CASES } from "./cases/methods.js";
@@ -12,3 +12,16 @@ import { PATH_CASES } from "./cases/paths.js";
 
 /** Every case, in the order of the comparison. */
 export const CORPUS: readonly Case[] = [...METHOD_CASES, ...PATH_CASES, ...MOUNT_CASES, ...KEY_CASES, ...FILE_CASES];
+
+/** The cases for a version of Express, those together that share an app and a table. */
+export function casesByApp(version: Version): readonly (readonly [first: Case, ...others: Case[]])[] {
+  const groups = new Map<string, [Case, ...Case[]]>();
+  for (const subject of CORPUS.filter(({ on }) => on.includes(version))) {
+    const { app, keys, settings } = subject;
+    const shared = JSON.stringify({ app, keys, settings });
+    const known = groups.get(shared);
+    if (known === undefined) groups.set(shared, [subject]);
+    else known.push(subject);
+  }
+  return [...groups.values()];
+}

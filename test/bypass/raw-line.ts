@@ -24,9 +24,6 @@ export interface RawLine {
   close(): Promise<void>;
 }
 
-/** A server that has not responded by then never will. */
-const DEADLINE_MS = 10_000;
-
 /** Starts the server. */
 export async function openRawLine(): Promise<RawLine> {
   const folder = await mkdtemp(join(tmpdir(), "farebox-"));
@@ -78,7 +75,6 @@ function exchange(socket: Socket, request: string, method: string): Promise<RawA
   return new Promise((resolve) => {
     let received = "";
     const finish = (answer: RawAnswer) => {
-      clearTimeout(deadline);
       socket.off("data", onData).off("close", onClose).off("error", onError);
       resolve(answer);
     };
@@ -93,8 +89,6 @@ function exchange(socket: Socket, request: string, method: string): Promise<RawA
     };
     // A connection that is reset is closed next.
     const onError = () => {};
-    const late = () => finish({ kind: "unanswered", problem: `no answer within ${DEADLINE_MS} ms` });
-    const deadline = setTimeout(late, DEADLINE_MS);
     socket.on("data", onData).on("close", onClose).on("error", onError);
     socket.write(request, "latin1");
   });

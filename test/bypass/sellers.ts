@@ -3,26 +3,36 @@
  *
  * @module
  */
+import type { Facilitator } from "@farebox/core";
 import { paymentMiddleware, type RoutesConfig } from "@farebox/express";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x402/express";
 import type { RequestHandler } from "express";
-import type { Case } from "./case.js";
+import type { Subject } from "./case.js";
+
+/** One facilitator, in two ways to reach it. */
+export interface Facilitators {
+  readonly direct: Facilitator;
+  readonly url: string;
+}
 
 /** Makes the middleware of a case's table. Throws what the library throws. */
-export type Seller = (subject: Case, facilitatorUrl: string) => RequestHandler;
+export type Seller = (subject: Subject, facilitators: Facilitators) => RequestHandler;
 
 const NETWORK = "eip155:84532";
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
+/** Tables of some cases are worth a warning, which is not the subject here. */
+const QUIET = { info() {}, warn() {}, error() {} };
+
 /** Sells with Farebox. */
-export const farebox: Seller = ({ keys }, facilitator) =>
+export const farebox: Seller = ({ keys }, { direct }) =>
   // Some cases hold keys that the types refuse.
-  paymentMiddleware(pricesOf(keys) as RoutesConfig, { facilitator });
+  paymentMiddleware(pricesOf(keys) as RoutesConfig, { facilitator: direct, logger: QUIET });
 
 /** Sells with `@x402/express`. */
-export const reference: Seller = ({ referenceKeys }, url) => {
+export const reference: Seller = ({ referenceKeys }, { url }) => {
   const server = new x402ResourceServer(new HTTPFacilitatorClient({ url }));
   server.register(NETWORK, new ExactEvmScheme());
   return referenceMiddleware(pricesOf(referenceKeys), server);

@@ -1,5 +1,5 @@
 /**
- * Where cases are tried: a facilitator, a server to proxy to and a folder of files, and a fresh server for each case.
+ * Where cases are tried: a facilitator, a server to proxy to and a folder of files, and a fresh app for each case.
  *
  * @module
  */
@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { buildApp } from "./app.js";
-import { type Case, type Must, SITE, type Version } from "./case.js";
-import { readChallengedAmount, type Seller } from "./sellers.js";
+import { type Case, type Must, SITE, type Subject, type Version } from "./case.js";
+import { type Facilitators, readChallengedAmount, type Seller } from "./sellers.js";
 
 /** The outcome of a case. */
 export type Outcome =
@@ -29,33 +29,44 @@ export type Outcome =
   | { readonly kind: "did not start"; readonly reason: string };
 
 export interface Stage {
-  /** Tries a case once. */
+  /** Tries a case once, with an app of its own. */
   run(subject: Case, version: Version, seller: Seller): Promise<Outcome>;
+  /** Builds the app and the table that a case shares with others. */
+  build(subject: Subject, version: Version, seller: Seller): Trying;
   close(): Promise<void>;
 }
+
+/** Tries cases of one app, one after the other. */
+export type Trying = (subject: Case) => Promise<Outcome>;
 
 /** Opens a stage. */
 export async function openStage(): Promise<Stage> {
   const site = layOutSite();
   const facilitator = createTestFacilitator();
   const facilitatorServer = await startFacilitatorServer({ facilitator });
+  const facilitators = { direct: facilitator, url: facilitatorServer.url };
   const upstream = await serve((_req, res) => void res.end("served from elsewhere"));
-  return {
-    async run(subject, version, seller) {
-      const made = makeTable(subject, seller, facilitatorServer.url);
-      if (made.kind === "did not start") return made;
-      const { app, reached } = buildApp(subject, { version, site, upstream: portOf(upstream), table: made.table });
-      const server = await serve(app);
+  const server = await serve();
+  const build: Stage["build"] = (subject, version, seller) => {
+    const made = makeTable(subject, seller, facilitators);
+    if (made.kind === "did not start") return async () => made;
+    const { app, takeReached } = buildApp(subject, { version, site, upstream: portOf(upstream), table: made.table });
+    return async ({ request, keys }) => {
       const before = facilitator.calls.settle.length;
+      // A table looks for its app among the listeners of the server.
+      server.removeAllListeners("request").on("request", app);
       const start = performance.now();
-      const answer = await send(subject.request, portOf(server));
+      const answer = await send(request, portOf(server));
       const milliseconds = performance.now() - start;
-      await stop(server);
       const settlements = facilitator.calls.settle.length - before;
-      return { kind: "answered", ran: reached(), ...readAnswer(answer, subject), settlements, milliseconds };
-    },
+      return { kind: "answered", ran: takeReached(), ...readAnswer(answer, keys), settlements, milliseconds };
+    };
+  };
+  return {
+    build,
+    run: (subject, version, seller) => build(subject, version, seller)(subject),
     async close() {
-      await Promise.all([facilitatorServer.close(), stop(upstream)]);
+      await Promise.all([facilitatorServer.close(), stop(upstream), stop(server)]);
       rmSync(site, { recursive: true });
     },
   };
@@ -75,9 +86,9 @@ export function verdictOf(outcome: Outcome): Must | string {
   return verdicts[status] ?? `${status}`;
 }
 
-function makeTable(subject: Case, seller: Seller, facilitatorUrl: string) {
+function makeTable(subject: Subject, seller: Seller, facilitators: Facilitators) {
   try {
-    return { kind: "started", table: seller(subject, facilitatorUrl) } as const;
+    return { kind: "started", table: seller(subject, facilitators) } as const;
   } catch (error) {
     return { kind: "did not start", reason: String(error) } as const;
   }
@@ -92,7 +103,7 @@ function layOutSite(): string {
   return site;
 }
 
-async function serve(listener: RequestListener): Promise<Server> {
+async function serve(listener?: RequestListener): Promise<Server> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
   return server;
@@ -117,7 +128,7 @@ async function send(request: string, port: number): Promise<string> {
   return received;
 }
 
-function readAnswer(answer: string, { keys }: Case) {
+function readAnswer(answer: string, keys: readonly string[]) {
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]);
   const [, header] = /^PAYMENT-REQUIRED: (\S+)\r$/im.exec(answer) ?? [];
   // The first key costs a cent, 10,000 atomic units.
