@@ -5,7 +5,7 @@ import { setSettlementOverrides } from "@farebox/express";
 import { setSettlementOverrides as setReferenceOverrides } from "@x402/express";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
+import { NEWEST, onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const OVERRIDE = JSON.stringify({ amount: "1" });
 const WHOLE = JSON.stringify({ amount: "10000" });
@@ -22,7 +22,7 @@ function setOnce(): RequestHandler {
   };
 }
 
-describe.each(VERSIONS)("on %s", (_, express) => {
+describe.each(NEWEST)("on %s", (_, express) => {
   describe("a header Settlement-Overrides", () => {
     function watch() {
       const lines: string[] = [];
@@ -248,7 +248,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect([status, headers["settlement-overrides"]]).toEqual([200, undefined]);
     });
   });
+});
 
+describe.each(VERSIONS)("on %s", (_, express) => {
   describe("setSettlementOverrides", () => {
     test("setSettlementOverrides throws where the scheme takes all or nothing, and nothing is charged", async () => {
       const errors: unknown[] = [];

@@ -183,7 +183,11 @@ async function openLine(port: number, text: string): Promise<Line> {
     ended,
     until: (sought) =>
       new Promise((resolve, reject) => {
-        const look = () => received.includes(sought) && resolve(received);
+        const look = () => {
+          if (!received.includes(sought)) return;
+          socket.off("data", look);
+          resolve(received);
+        };
         socket.on("data", look);
         void ended.then(() => reject(new Error(`never received ${sought}, only ${received}`)));
         look();
