@@ -44,20 +44,25 @@ const importWholeCore = {
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 /** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
 const ONE_PROCESS = new Set(["@farebox/express"]);
-const TSC = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+/** TypeScript 7, a program for each platform, checks in a fifth of the time. Elsewhere TypeScript 5 does, whose API scripts and tests use. */
+const NATIVE = join(PACKAGES, `../node_modules/@typescript/typescript-${process.platform}-${process.arch}/lib/tsc`);
+const TSC = existsSync(NATIVE)
+  ? [NATIVE]
+  : [process.execPath, fileURLToPath(import.meta.resolve("typescript/bin/tsc"))];
 
 // The page in the browser is compiled into a source of its package.
-run(join(PACKAGES, "paywall/scripts/generate-page.mjs"));
+run(process.execPath, [join(PACKAGES, "paywall/scripts/generate-page.mjs")]);
 compile(["packages", ...process.argv.slice(2)]);
 await Promise.all(listFolders().map(bundle));
 
 function compile(projects) {
-  run(TSC, ["-b", ...projects]);
+  const [program, ...argv] = TSC;
+  run(program, [...argv, "-b", ...projects]);
 }
 
-/** Ends the process where a script finds something. */
-function run(script, args = []) {
-  const { status } = spawnSync(process.execPath, [script, ...args], { cwd: dirname(PACKAGES), stdio: "inherit" });
+/** Ends the process where a program finds something. */
+function run(program, argv) {
+  const { status } = spawnSync(program, argv, { cwd: dirname(PACKAGES), stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { reportUnhandledErrors } from "./scripts/unhandled-errors.js";
 import { askedFor, SLOW } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -49,7 +50,11 @@ export default defineConfig({
       },
       { extends: true, test: { name: "alone", include: alone } },
     ],
-    reporters: results === undefined ? ["default"] : ["default", ["json", { outputFile: results }]],
+    // Failed tests with what they printed, and a summary.
+    reporters:
+      results === undefined
+        ? ["minimal"]
+        : ["minimal", ["json", { outputFile: results }], reportUnhandledErrors(results)],
     // On two cores vitest would take one. Many tests wait for processes and timers, so three are faster than two.
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // No retries: a test that fails once has found something.
