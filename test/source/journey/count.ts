@@ -1,0 +1,152 @@
+/**
+ * Counts how far one request travels through a warm seller: the files and functions of ours that it runs, their calls, and the promises and
+ * timers that it makes. The seller has configured nothing but a route; its facilitator is in the process and accepts everything.
+ *
+ * Usage: `node --import ./test/source/journey/load-sources.mjs test/source/journey/count.ts` lists the functions of each kind of request, file by
+ * file; with `--json` it prints the counts alone.
+ *
+ * @module
+ */
+
+import { once } from "node:events";
+import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Facilitator } from "@farebox/core";
+import { paymentMiddleware } from "@farebox/express";
+import express from "express";
+import { createPayer } from "../../../packages/testing/src/payer/payer.js";
+import { type Counts, holdTimers, withCounter } from "./counter.js";
+
+holdTimers();
+
+/** A seller checks no signature after so many good ones, as long as its facilitator accepts the payments. */
+const SIGNATURES_CHECKED = 64;
+/** Each kind of request is counted so often, and each time must be like the first. */
+const TIMES = 5;
+/** Once both sides are done, the event loop turns so often before counting ends: more than anything of ours waits for. */
+const TURNS = 10;
+const NETWORK = "eip155:84532";
+const NOW = Date.UTC(2026, 0, 31);
+const now = () => NOW;
+const payer = createPayer();
+let settled = 0;
+
+const facilitator: Facilitator = {
+  supported: async () => ({
+    kinds: [{ x402Version: 2, scheme: "exact", network: NETWORK }],
+    extensions: [],
+    signers: {},
+  }),
+  verify: async () => ({ isValid: true, payer: payer.address }),
+  settle: async ({ paymentRequirements: { network, amount } }) => {
+    const transaction = `0x${(++settled).toString(16).padStart(64, "0")}`;
+    return { success: true, payer: payer.address, transaction, network, amount };
+  },
+};
+const accepts = {
+  scheme: "exact",
+  price: "$0.001",
+  network: NETWORK,
+  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+} as const;
+const logger = { info() {}, warn: console.error, error: console.error };
+
+const app = express();
+app.use(
+  paymentMiddleware({ "GET /weather": { accepts, description: "The weather, now" } }, { facilitator, logger, now }),
+);
+app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
+app.get("/free", (_req, res) => void res.json({ free: true }));
+
+const server = createServer();
+let onClosed = () => {};
+// Before Express, so that nothing of ours is wrapped around it.
+server.on("request", (_req: IncomingMessage, res: ServerResponse) => res.once("close", () => onClosed()));
+server.on("request", app);
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+const { port } = server.address() as AddressInfo;
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+interface Request {
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+}
+
+/** Calls `done` when the response has been sent and read, and nothing is left of it in the process. */
+function send({ path, status, headers }: Request, done: (response: IncomingMessage) => void): void {
+  let missing = 2;
+  let response: IncomingMessage;
+  const onEnd = () => {
+    if (--missing === 0) afterTurns(TURNS, () => done(response));
+  };
+  onClosed = onEnd;
+  get({ port, path, headers, agent }, (received) => {
+    response = received.resume();
+    if (received.statusCode !== status) throw new Error(`${path}: ${received.statusCode} in place of ${status}`);
+    received.once("close", onEnd);
+  });
+}
+
+function afterTurns(turns: number, done: () => void): void {
+  if (turns === 0) done();
+  else setImmediate(afterTurns, turns - 1, done);
+}
+
+const free: Request = { path: "/free", status: 200, headers: {} };
+const unpaid: Request = { path: "/weather", status: 402, headers: {} };
+const { headers } = await new Promise<IncomingMessage>((resolve) => send(unpaid, resolve));
+const challenge = JSON.parse(Buffer.from(String(headers["payment-required"]), "base64").toString("utf8"));
+
+async function pay(): Promise<Request> {
+  const payment = JSON.stringify(await payer.signExact(challenge.accepts[0], { challenge, now }));
+  return { path: "/weather", status: 200, headers: { "payment-signature": Buffer.from(payment).toString("base64") } };
+}
+
+/**
+ * Counts one request of a kind, after `before` others.
+ *
+ * @throws {Error} When those that come next do not have the same counts.
+ */
+async function count(make: () => Request | Promise<Request>, before: number): Promise<Counts> {
+  for (let at = 0; at < before; at++) {
+    const request = await make();
+    await new Promise((resolve) => send(request, resolve));
+  }
+  const requests = await Promise.all(Array.from({ length: TIMES }, make));
+  return withCounter(async (countRun) => {
+    const all: Counts[] = [];
+    for (const request of requests) all.push(await countRun((done) => send(request, done)));
+    const [one, ...others] = all as [Counts, ...Counts[]];
+    for (const other of others) {
+      if (describe(other) !== describe(one)) throw new Error(`not steady:\n${describe(one)}\n${describe(other)}`);
+    }
+    return one;
+  });
+}
+
+function describe(counts: Counts): string {
+  const files = [...counts.functions].sort().map(([file, names]) => `  ${file.padEnd(52)} ${names.join(" ")}`);
+  return [JSON.stringify(numbersOf(counts)), ...files].join("\n");
+}
+
+function numbersOf({ functions, calls, promises, timers }: Counts): Record<string, number> {
+  return { files: functions.size, functions: [...functions.values()].flat().length, calls, promises, timers };
+}
+
+const counted = {
+  free: await count(() => free, 3),
+  unpaid: await count(() => unpaid, 3),
+  "paid early": await count(pay, 3),
+  paid: await count(pay, SIGNATURES_CHECKED),
+};
+agent.destroy();
+server.close();
+
+if (process.argv.includes("--json")) {
+  const numbers = Object.entries(counted).map(([kind, counts]) => [kind, numbersOf(counts)]);
+  console.log(JSON.stringify(Object.fromEntries(numbers)));
+} else {
+  for (const [kind, counts] of Object.entries(counted)) console.log(`${kind}: ${describe(counts)}`);
+}
