@@ -6,8 +6,9 @@ import { createFacilitator } from "@farebox/facilitator";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { holdRequestTimeouts } from "./patience.js";
 import { type Fate, type RpcProxy, startRpcProxy } from "./rpc-proxy.js";
-import { createOffer, newAddress, openStage, payloadOf, type Stage, signFor } from "./stage.js";
+import { createOffer, newAddress, openStage, PATIENT, payloadOf, type Stage, signFor } from "./stage.js";
 
 let stage: Stage;
 let proxy: RpcProxy;
@@ -107,16 +108,16 @@ describe("a URL with a name and a password", () => {
     expect(proxy.headers()["authorization"]).toBe(`Basic ${credentials}`);
   });
 
-  const FATES: readonly { readonly why: string; readonly fate: Fate }[] = [
-    { why: "hangs up", fate: "lose-request" },
-    { why: "is silent", fate: "silence" },
-    { why: "responds with 401", fate: { status: 401 } },
-    { why: "responds with 500", fate: { status: 500 } },
+  const FATES: readonly { readonly why: string; readonly fate: () => Fate }[] = [
+    { why: "hangs up", fate: () => "lose-request" },
+    { why: "is silent", fate: () => ({ silence: holdRequestTimeouts() }) },
+    { why: "responds with 401", fate: () => ({ status: 401 }) },
+    { why: "responds with 500", fate: () => ({ status: 500 }) },
     {
       why: "quotes the URL",
-      fate: { code: -32_000, message: `bad key at https://x:${"pass-word-77"}@node/v3/path-key-5f3a` },
+      fate: () => ({ code: -32_000, message: `bad key at https://x:${"pass-word-77"}@node/v3/path-key-5f3a` }),
     },
-    { why: "responds with nonsense", fate: { result: { path: "x" } } },
+    { why: "responds with nonsense", fate: () => ({ result: { path: "x" } }) },
   ];
 
   test.each(FATES)("no message, error or log contains secrets of the URL when the node $why", async ({ fate }) => {
@@ -127,12 +128,14 @@ describe("a URL with a name and a password", () => {
       network: "eip155:84532",
       rpcUrl: secretUrl(),
       privateKey,
-      requestTimeoutMs: 100,
+      ...PATIENT,
+      // No receipt ever comes, so this alone ends the wait for one.
       receiptTimeoutMs: 100,
     });
     const facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain })], logger });
     await facilitator.health();
-    proxy.decide(({ method }) => (method === "eth_chainId" ? "pass" : fate));
+    const each = fate();
+    proxy.decide(({ method }) => (method === "eth_chainId" ? "pass" : each));
 
     const signed = toSigned(payment);
     const said = await Promise.all([

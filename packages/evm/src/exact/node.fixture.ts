@@ -162,8 +162,8 @@ export const STRANGER: Hex = `0x${"33".repeat(20)}`;
 /** Changes to the usual query. */
 export type Changes = Partial<PaymentQuery> & { readonly deadlineMs?: number };
 
-/** Asks a node about the payment. */
-export function findAt(url: string, { deadlineMs = 5_000, ...query }: Changes = {}) {
+/** Asks a node about the payment. A slow machine does not reach the deadline. */
+export function findAt(url: string, { deadlineMs = 120_000, ...query }: Changes = {}) {
   const rpc = createRpcNode(url, { deadlineMs });
   return exactEvm().findPayment?.({ payload: PAYLOAD, requirements: REQUIREMENTS, rpc, ...query });
 }

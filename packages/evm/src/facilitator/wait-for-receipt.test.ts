@@ -45,6 +45,7 @@ function openOptions(...said: readonly Look[]): ParsedRpcOptions {
     confirmations: 2,
     pollingIntervalMs: 10,
     receiptTimeoutMs: 600_000,
+    requestTimeoutMs: 60_000,
   });
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { maxUint256, numberToHex, padHex, toEventSelector, toHex } from "viem";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   blockOf,
   closeNodes,
@@ -98,8 +98,13 @@ describe("an untrusted node", () => {
   test.each(["eth_chainId", "eth_getBlockByNumber", "eth_call", "eth_getLogs", "eth_getTransactionReceipt"])(
     "a response to %s that does not end in time decides nothing",
     async (method) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
       const { finding } = await find(
-        raw(method, (response) => void response.writeHead(200).write("{")),
+        raw(method, (response) => {
+          response.writeHead(200).write("{");
+          vi.advanceTimersByTime(1_000);
+        }),
         { deadlineMs: 1_000 },
       );
       expect(finding).toEqual({ kind: "unclear", problem: `node did not respond to ${method} within 1000 ms` });
