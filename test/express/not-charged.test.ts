@@ -152,7 +152,7 @@ describe.each(VERSIONS)("on %s, nothing is charged and the payment stays good", 
   });
 });
 
-describe.each(VERSIONS)("on %s, a response that ends before its Content-Length", (_, express) => {
+describe.each(VERSIONS)("on %s, a response that ends before its Content-Length", (name, express) => {
   test("a response is replaced by a 500 and not charged if its handler ends it too early, in any way", async () => {
     const { plan, handler } = failing();
     const shop = await openShop(express, { handler });
@@ -173,6 +173,9 @@ describe.each(VERSIONS)("on %s, a response that ends before its Content-Length",
     await expectStillGood(shop, header);
   });
 
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
+
   test("a response of more than is held is replaced by a 500 and not charged if it ends too early", async () => {
     const handler = failOnce((_req, res) => res.set("Content-Length", "1000").end("short"));
     const shop = await openShop(express, { options: { holdBytes: 2 }, handler });
@@ -190,8 +193,31 @@ describe.each(VERSIONS)("on %s, a response that ends before its Content-Length",
   });
 });
 
-describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_, express) => {
+describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (name, express) => {
   const routes = (chargeable: Chargeable) => ({ "GET /paid": { ...PRICED, chargeable } });
+
+  function failingOnce(): Chargeable {
+    let isFirst = true;
+    return () => {
+      if (!isFirst) return true;
+      isFirst = false;
+      throw new Error("broken");
+    };
+  }
+
+  test("a 304 is never charged, even if everything is chargeable", async () => {
+    const shop = await openShop(express, {
+      routes: routes(() => true),
+      handler: failOnce((_req, res) => res.set("ETag", '"v1"').send("unchanged")),
+    });
+    const { header } = await shop.sign();
+    const headers = { "If-None-Match": '"v1"' };
+    expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 304, receipt: { success: false } });
+    await expectStillGood(shop, header);
+  });
+
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
 
   test("a route's own `chargeable` charges for a 404 and not for an empty 204", async () => {
     const shop = await openShop(express, {
@@ -209,17 +235,6 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
     });
     expect(await missing.pay()).toMatchObject({ status: 404, receipt: { success: true } });
     expect(missing.facilitator.settled).toHaveLength(1);
-  });
-
-  test("a 304 is never charged, even if everything is chargeable", async () => {
-    const shop = await openShop(express, {
-      routes: routes(() => true),
-      handler: failOnce((_req, res) => res.set("ETag", '"v1"').send("unchanged")),
-    });
-    const { header } = await shop.sign();
-    const headers = { "If-None-Match": '"v1"' };
-    expect(await shop.ask({ payment: header, headers })).toMatchObject({ status: 304, receipt: { success: false } });
-    await expectStillGood(shop, header);
   });
 
   test("a client that has left is never charged, even if everything is chargeable", async () => {
@@ -243,18 +258,9 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (_
     expect(response).toMatchObject({ status: 200, receipt: { success: false, errorReason: "not_charged" } });
     await expectStillGood(shop, header);
   });
-
-  function failingOnce(): Chargeable {
-    let isFirst = true;
-    return () => {
-      if (!isFirst) return true;
-      isFirst = false;
-      throw new Error("broken");
-    };
-  }
 });
 
-describe.each(VERSIONS)("on %s, a client that disconnects is not charged", (_, express) => {
+describe.each(VERSIONS)("on %s, a client that disconnects is not charged", (name, express) => {
   async function openAbandoned(handler: RequestHandler, plan: ShopPlan = {}) {
     let entered = (_res: Response): void => {};
     const running = new Promise<Response>((resolve) => {
@@ -282,6 +288,9 @@ describe.each(VERSIONS)("on %s, a client that disconnects is not charged", (_, e
     res.end("later");
     await expectStillGood(shop, header);
   });
+
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
 
   test("a client that disconnects while the handler streams into the held response is not charged", async () => {
     const { shop, header, line, running } = await openAbandoned((_req, res) => void res.write("begun"));
