@@ -133,7 +133,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
           expect(holders.size).toBeLessThanOrEqual(1);
         }
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 120 },
     );
   });
 
@@ -146,7 +146,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
           expect(new Set(settlers.map(({ facilitator }) => facilitator)).size).toBeLessThanOrEqual(1);
         }
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 120 },
     );
   });
 
@@ -160,7 +160,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
         const saidSo = settlements.filter(({ result }) => (result as FacilitatorError).outcome === "unknown");
         expect(saidSo).toHaveLength(unclear.length);
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 120 },
     );
   });
 
@@ -174,7 +174,7 @@ describe(`any calls to any facilitators (seed ${seed})`, () => {
         const { results } = await run(verifications, count);
         for (const { result } of results) expect(result).toHaveProperty("isValid");
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: 120 },
     );
   });
 });

@@ -239,10 +239,12 @@ describe("over HTTP", () => {
       response.end('{"isValid":true,"success":true,"transaction":"0x1"}');
     });
     const urls = [first === "has a closed port" ? await closedPort() : await serve(first), well];
-    const deadlines = { verifyMs: 200, settleMs: 200, supportedMs: 200 };
+    const deadlines = { verifyMs: DEADLINE_MS, settleMs: DEADLINE_MS, supportedMs: DEADLINE_MS };
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const entries = urls.map((url, at) => ({ name: `f${at}`, facilitator: createHttpFacilitator({ url }) }));
     const overHttp = createFacilitatorPool(entries, { clock, deadlines });
     const result = await overHttp[operation](REQUEST).catch((error: FacilitatorError) => error.outcome);
+    vi.useRealTimers();
     return { result, asked: asked.length };
   }
 
@@ -254,7 +256,9 @@ describe("over HTTP", () => {
     return url;
   }
 
-  const hangs: Behaviour = () => {};
+  const DEADLINE_MS = 5_000;
+  /** Says nothing, until the caller has waited long enough. */
+  const hangs: Behaviour = () => void vi.advanceTimersByTime(DEADLINE_MS);
   const resets: Behaviour = ({ socket }) => void socket.resetAndDestroy();
   const responds =
     (status: number, body = ""): Behaviour =>
@@ -294,7 +298,7 @@ describe("over HTTP", () => {
     await clock.advance(30_999);
     expect(requests).toBe(1);
     await clock.advance(1);
-    await vi.waitFor(() => expect(limited.supports("exact", NETWORK)).toBe("yes"));
+    while (limited.supports("exact", NETWORK) !== "yes") await quiet();
     limited.close();
   });
 });
@@ -482,7 +486,7 @@ describe("start", () => {
     const url = await serve(({ url }, response) => {
       if (url !== "/supported") response.end('{"isValid":true}');
     });
-    const deadlines = { verifyMs: 5_000, settleMs: 5_000, supportedMs: 100 };
+    const deadlines = { verifyMs: 60_000, settleMs: 60_000, supportedMs: 100 };
     const hanging = createFacilitatorPool([{ name: "h", facilitator: createHttpFacilitator({ url }) }], {
       clock,
       deadlines,

@@ -2,12 +2,19 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { RpcError, type RpcProblem } from "../errors.js";
 import { closeServers, listen, serve } from "../facilitator/http-server.fixture.js";
 import { createRpcNode } from "./rpc-node.js";
 
-afterEach(closeServers);
+afterEach(() => {
+  vi.useRealTimers();
+  closeServers();
+});
+
+const DEADLINE_MS = 5_000;
+/** Lets the deadline pass, after a request has arrived. */
+const passDeadline = () => void vi.advanceTimersByTime(DEADLINE_MS);
 
 const SECRET = "hunter2";
 const PATH = "/v2/transactions/pending/TXID";
@@ -95,12 +102,12 @@ describe("a failed request", () => {
     ],
     ["too_large", (response) => response.end(`"${" ".repeat(1024 * 1024)}"`), "a body that is too long"],
     ["unreachable", (response) => void response.destroy(), "a connection that breaks off"],
-    ["timeout", () => {}, "no response"],
-    ["timeout", (response) => void response.writeHead(200).write("{"), "a body that never ends"],
+    ["timeout", passDeadline, "no response"],
+    ["timeout", (response) => void response.writeHead(200).write("{", passDeadline), "a body that never ends"],
   ])("rejects with %s and quotes nothing: %j %s", async (problem, reply) => {
     const { url, asked } = await startNode(reply);
-    const deadlineMs = problem === "timeout" ? 500 : 5_000;
-    await expectProblem(createRpcNode(url, { deadlineMs }).get(`${PATH}?format=json`), problem);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await expectProblem(createRpcNode(url, { deadlineMs: DEADLINE_MS }).get(`${PATH}?format=json`), problem);
     expect(asked).toHaveLength(1);
   });
 

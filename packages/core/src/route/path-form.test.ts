@@ -263,7 +263,7 @@ describe(`any path (seed ${seed})`, () => {
         expect(form.segments).toHaveLength(form.ranks.length);
       }
     });
-    fc.assert(check, { seed, numRuns: 500 });
+    fc.assert(check, { seed, numRuns: 150 });
   });
 
   test("a path that matches has parameters, and paramsOf never throws", () => {
@@ -273,7 +273,7 @@ describe(`any path (seed ${seed})`, () => {
         if (form.matches(pathname)) expect(params).toBeDefined();
       }
     });
-    fc.assert(check, { seed, numRuns: 500 });
+    fc.assert(check, { seed, numRuns: 150 });
   });
 });
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { formsOf } from "./route.fixture.js";
+import type { PathForm } from "./path-form.js";
+import { formsOf as compile } from "./route.fixture.js";
 import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
 
 /** A gate, a route, or other middleware, mounted at a path. */
@@ -48,6 +49,15 @@ export function viewOf(registered: readonly Registered[], hasOtherApps = false):
     receiversOf: (gate, method, path) => receiversOf(registered, { gate, method, path }),
     routes: routes.map(({ route, path, methods, gates }): RegisteredRoute => ({ route, path, methods, gates })),
   };
+}
+
+const compiled = new Map<string, readonly PathForm[]>();
+
+/** Each path is compiled once: a view is asked about every path for every key. */
+function formsOf(path: string): readonly PathForm[] {
+  const forms = compiled.get(path) ?? compile(path);
+  compiled.set(path, forms);
+  return forms;
 }
 
 interface Query {

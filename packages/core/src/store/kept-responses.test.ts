@@ -179,7 +179,7 @@ describe("kept responses", () => {
           expect(await keptOf(store, "abcde")).toBe(model.keep(name, bytes));
         }
       }),
-      { seed: SEED, numRuns: 500 },
+      { seed: SEED, numRuns: 120 },
     );
   });
 });

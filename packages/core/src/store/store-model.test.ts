@@ -151,7 +151,7 @@ test(`the store behaves like a list of records, for any sequence of calls (FAREB
         expect(byIdentity(await unfinishedOf(store))).toEqual(byIdentity(model.unfinished()));
       }
     }),
-    { seed: SEED, numRuns: 300 },
+    { seed: SEED, numRuns: 120 },
   );
 });
 
