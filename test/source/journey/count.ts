@@ -7,7 +7,6 @@
  *
  * @module
  */
-
 import { once } from "node:events";
 import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -58,7 +57,8 @@ app.use(
 app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
 app.get("/free", (_req, res) => void res.json({ free: true }));
 
-const server = createServer();
+// Counted on one connection: the next one would make others of our functions run.
+const server = createServer({ keepAliveTimeout: 0 });
 let onClosed = () => {};
 // Before Express, so that nothing of ours is wrapped around it.
 server.on("request", (_req: IncomingMessage, res: ServerResponse) => res.once("close", () => onClosed()));
