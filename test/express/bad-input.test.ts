@@ -46,13 +46,15 @@ const MALFORMED: readonly (readonly [what: string, value: string])[] = [
 ];
 
 describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
-  test.each(MALFORMED)("a payment header of %s gets 400 with a challenge", async (_what, value) => {
+  test("every malformed payment header gets 400 with a challenge", async () => {
     const shop = await openShop(express, { handler: sold });
-    const response = await shop.ask({ payment: value });
-    expect(response).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
-    expect(response.challenge?.error).toMatch(/^invalid_(payload|x402_version): PAYMENT-SIGNATURE is /);
-    expect(response.json()).toEqual(response.challenge);
-    await expectUnharmed(shop, JSON.stringify(response));
+    for (const [what, value] of MALFORMED) {
+      const response = await shop.ask({ payment: value });
+      expect(response, what).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
+      expect(response.challenge?.error, what).toMatch(/^invalid_(payload|x402_version): PAYMENT-SIGNATURE is /);
+      expect(response.json(), what).toEqual(response.challenge);
+      await expectUnharmed(shop, JSON.stringify(response));
+    }
   });
 
   test("a payment header that occurs twice gets 400, even if both are good", async () => {
@@ -74,19 +76,6 @@ describe.each(VERSIONS)("on %s, a malformed payment", (_, express) => {
     expect(response).toMatchObject({ status: 400, challenge: { error: expect.stringContaining("longer than") } });
     await expectUnharmed(patient, JSON.stringify(response));
   });
-
-  test("a nested payment takes as long as a plain one, however deep it is", async () => {
-    const shop = await openShop(express, { handler: sold });
-    const time = async (value: string) => {
-      const began = performance.now();
-      for (let round = 0; round < 50; round++) await shop.ask({ payment: value });
-      return (performance.now() - began) / 50;
-    };
-    await time(base64(nested(10)));
-    const [flat, deep] = [await time(base64("x".repeat(10_000))), await time(base64(nested(5000)))];
-    console.log(`10 KB flat: ${flat.toFixed(2)} ms a request; 5,000 levels deep: ${deep.toFixed(2)} ms`);
-    expect(deep).toBeLessThan(flat * 10 + 50);
-  });
 });
 
 type Change = (payment: PaymentPayload) => unknown;
@@ -106,7 +95,7 @@ const OTHER = "0x000000000000000000000000000000000000dEaD";
 const FIELD = (field: string) => `invalid_payment_requirements: ${field} is not as offered`;
 
 describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
-  test.each<[string, Change, string]>([
+  const CHANGES: readonly (readonly [what: string, change: Change, reason: string])[] = [
     ["a smaller amount accepted", changeAccepted({ amount: "1" }), FIELD("amount")],
     ["the amount as a number", changeAccepted({ amount: 10000 }), "invalid_payload"],
     ["another payTo", changeAccepted({ payTo: OTHER }), FIELD("payTo")],
@@ -121,14 +110,18 @@ describe.each(VERSIONS)("on %s, a payment for something else", (_, express) => {
     ["an invalid nonce", changeAuthorization({ nonce: "0x1" }), "invalid_payload"],
     ["an invalid payer", changeAuthorization({ from: "me" }), "invalid_payload"],
     ["no signature", (payment) => ({ ...payment, payload: {} }), "invalid_payload"],
-  ])("a payment %s, is refused", async (_what, change, reason) => {
+  ];
+
+  test("a payment for anything else is refused, and no facilitator is asked", async () => {
     const shop = await openShop(express, { handler: sold });
     const { payment } = await shop.sign();
-    const response = await shop.ask({ payment: json(change(payment)) });
-    expect([400, 402]).toContain(response.status);
-    expect(response.challenge?.error).toContain(reason);
-    expect(shop.facilitator.verified).toEqual([]);
-    await expectUnharmed(shop, JSON.stringify(response));
+    for (const [what, change, reason] of CHANGES) {
+      const response = await shop.ask({ payment: json(change(payment)) });
+      expect([400, 402], what).toContain(response.status);
+      expect(response.challenge?.error, what).toContain(reason);
+      expect(shop.facilitator.verified, what).toEqual([]);
+      await expectUnharmed(shop, JSON.stringify(response));
+    }
   });
 
   test("a payment that differs only in `extra`, `resource` or unknown fields is taken, and facilitators get our offer", async () => {

@@ -5,18 +5,7 @@ import type { Request, RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
 import { expectNoStrayErrors, type Line, openShop, VERSIONS } from "./shop.js";
 
-describe.each(VERSIONS)("on %s, a connection", (_, express) => {
-  test("a connection carries one paid request after another", async () => {
-    const shop = await openShop(express, { handler: (req, res) => void res.send(`bought ${String(req.query["n"])}`) });
-    const line = await shop.connect("");
-    for (const n of [1, 2, 3]) {
-      const { header } = await shop.sign(`/paid?n=${n}`);
-      line.socket.write(shop.request(header, `/paid?n=${n}`));
-      await line.until(`bought ${n}`);
-    }
-    expect(shop.facilitator.settled).toEqual([10000n, 10000n, 10000n]);
-  });
-
+describe.each(VERSIONS)("on %s, a connection", (name, express) => {
   test("a connection gets the responses to several paid requests in order", async () => {
     const handler: RequestHandler = (req, res) => {
       res.write("bought ");
@@ -69,6 +58,19 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     expect(shop.facilitator.settled).toHaveLength(1);
   });
 
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
+  test("a connection carries one paid request after another", async () => {
+    const shop = await openShop(express, { handler: (req, res) => void res.send(`bought ${String(req.query["n"])}`) });
+    const line = await shop.connect("");
+    for (const n of [1, 2, 3]) {
+      const { header } = await shop.sign(`/paid?n=${n}`);
+      line.socket.write(shop.request(header, `/paid?n=${n}`));
+      await line.until(`bought ${n}`);
+    }
+    expect(shop.facilitator.settled).toEqual([10000n, 10000n, 10000n]);
+  });
+
   test.each([
     ["is kept for the same payment", 100, { text: "sold" }],
     [
@@ -110,11 +112,11 @@ describe.each(VERSIONS)("on %s, a connection", (_, express) => {
     expect(shop.facilitator.settled).toHaveLength(1);
   });
 
-  test("50 payments at once get 50 responses", async () => {
+  test("20 payments at once get 20 responses", async () => {
     const shop = await openShop(express, { handler: (req, res) => void res.send(String(req.query["n"])) });
-    const all = await Promise.all(Array.from({ length: 50 }, (_unused, n) => shop.pay({ path: `/paid?n=${n}` })));
+    const all = await Promise.all(Array.from({ length: 20 }, (_unused, n) => shop.pay({ path: `/paid?n=${n}` })));
     expect(all.map(({ status, text }) => [status, text])).toEqual(all.map((_unused, n) => [200, String(n)]));
-    expect(shop.facilitator.settled).toHaveLength(50);
+    expect(shop.facilitator.settled).toHaveLength(20);
   });
 });
 
@@ -159,7 +161,7 @@ function createLatch() {
   return { given, give };
 }
 
-describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
+describe.each(VERSIONS)("on %s, a store that fails", (name, express) => {
   /** A store that fails in one method from a given moment on. */
   function createFailingStore(method: "claim" | "find" | "transition" | "release" | "unfinished") {
     const working = createMemoryStore();
@@ -194,6 +196,9 @@ describe.each(VERSIONS)("on %s, a store that fails", (_, express) => {
       expect(await shop.ask({ path: "/free" })).toMatchObject({ status: 200 });
     },
   );
+
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
 
   test("a store that fails after the client has disconnected raises no error", async () => {
     expectNoStrayErrors();

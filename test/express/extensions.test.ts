@@ -62,7 +62,7 @@ function latch() {
   return { open: () => open(), opened };
 }
 
-describe.each(VERSIONS)("on %s", (_, express) => {
+describe.each(VERSIONS)("on %s", (name, express) => {
   const open = (
     parts: Partial<CompiledDeclaration> | readonly Extension[],
     plan: Pick<ObservedPlan, "routes" | "options"> = {},
@@ -87,6 +87,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(inHeader).toEqual(json());
       expect(shop.told()).toEqual(Array.from({ length: 4 }, () => "challenged"));
     });
+
+    // Below Express, both versions are the same.
+    if (name === "Express 4") return;
 
     test("the extension gets request, resource, offers, declaration and error", async () => {
       const seen: ChallengeContext[] = [];
@@ -147,7 +150,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ]);
     });
 
-    test.each<[what: string, challenge: () => unknown, error: string]>([
+    const FAILING: readonly (readonly [what: string, challenge: () => unknown, error: string])[] = [
       [
         "throws",
         () => {
@@ -160,17 +163,22 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       ["returns a text", () => "signed", "it returned what cannot be sent"],
       ["returns a bigint in it", () => ({ info: { at: 1n }, schema: {} }), "TypeError"],
       ["returns NUL in it", () => ({ info: { at: "\0" }, schema: {} }), "it returned what cannot be sent"],
-    ])(
-      "a challenge has the plain declaration when the extension %s, and the log says so",
-      async (_what, challenge, error) => {
-        const shop = await open({ challenge: challenge as never });
-        expect((await shop.ask()).challenge?.extensions?.["stamp"]).toEqual(PLAIN);
-        expect(failuresIn(shop)).toMatchObject([
-          { event: "extension_failed", route: "/paid", extension: "stamp", about: "challenge", error },
-        ]);
-        expect(await shop.pay()).toMatchObject({ status: 200, receipt: { success: true } });
-      },
-    );
+    ];
+
+    test("a challenge has the plain declaration when the extension fails, in any way, and the log says so", async () => {
+      let failing = (): unknown => PLAIN;
+      const shop = await open({ challenge: () => failing() as never });
+      for (const [at, [what, challenge, error]] of FAILING.entries()) {
+        failing = challenge;
+        expect((await shop.ask()).challenge?.extensions?.["stamp"], what).toEqual(PLAIN);
+        const failures = failuresIn(shop);
+        expect(failures, what).toHaveLength(at + 1);
+        expect(failures.at(-1), what).toMatchObject({
+          ...{ event: "extension_failed", route: "/paid", extension: "stamp", about: "challenge", error },
+        });
+      }
+      expect(await shop.pay()).toMatchObject({ status: 200, receipt: { success: true } });
+    });
 
     test("a challenge has the plain declaration when the extension takes longer than five seconds", async () => {
       const asked = latch();
@@ -254,6 +262,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(verified?.extensions).toEqual({ stamp: { ...PLAIN, info: { version: "1", nonce: "n1", added: true } } });
     });
 
+    // Below Express, both versions are the same.
+    if (name === "Express 4") return;
+
     test("the facilitator gets our own fields when the client sends none back", async () => {
       const shop = await open(numbering());
       const { extensions: _extensions, ...payment } = (await shop.sign()).payment;
@@ -295,6 +306,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       else expect(seen[0]?.response).toBeUndefined();
     });
 
+    // Below Express, both versions are the same.
+    if (name === "Express 4") return;
+
     test("hooks and each replay, at another process too, have the same entry, and the extension is called once", async () => {
       let calls = 0;
       const extensions = [stampOf({ receipt: () => ({ number: ++calls }) })];
@@ -328,7 +342,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(calls).toBe(1);
     });
 
-    test.each<[what: string, receipt: () => unknown, error: string]>([
+    const FAILING: readonly (readonly [what: string, receipt: () => unknown, error: string])[] = [
       ["throws", fail(new RangeError("no key")), "RangeError"],
       ["rejects", () => Promise.reject(new TypeError("no key")), "TypeError"],
       ["returns a text", () => "thanks", "it returned what cannot be sent"],
@@ -339,12 +353,20 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         () => ({ pad: "x".repeat(3_000) }),
         "the receipt would be longer than 4096 characters",
       ],
-    ])("a payment is sold as ever when the extension %s, and the log says so", async (_what, receipt, error) => {
+    ];
+
+    test("a payment is sold as ever when the extension fails, in any way, and the log says so", async () => {
+      let failing = (): unknown => undefined;
       const note = stampOf({ receipt: () => ({ is: "kept" }) }, "kept");
-      const shop = await open([stampOf({ receipt: receipt as never }), note], { routes: { "/paid": BOTH } });
-      const paid = await shop.pay();
-      expect([paid.status, paid.text, extensionsOf(paid)]).toEqual([200, "goods", { kept: { is: "kept" } }]);
-      expect(failuresIn(shop)).toMatchObject([{ route: "/paid", extension: "stamp", about: "receipt", error }]);
+      const shop = await open([stampOf({ receipt: () => failing() as never }), note], { routes: { "/paid": BOTH } });
+      for (const [at, [what, receipt, error]] of FAILING.entries()) {
+        failing = receipt;
+        const paid = await shop.pay();
+        expect([paid.status, paid.text, extensionsOf(paid)], what).toEqual([200, "goods", { kept: { is: "kept" } }]);
+        const failures = failuresIn(shop);
+        expect(failures, what).toHaveLength(at + 1);
+        expect(failures.at(-1), what).toMatchObject({ route: "/paid", extension: "stamp", about: "receipt", error });
+      }
     });
 
     test("a payment is sold as ever when the extension takes longer than two seconds", async () => {
@@ -464,6 +486,21 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       expect(asked.filter((one) => !one.startsWith("seller "))).toEqual([]);
     });
 
+    test("onPaid has the receipt with what the extension added, and the response", async () => {
+      const seen: SettledContext[] = [];
+      const shop = await open({
+        receipt: () => ({ a: 1 }),
+        hooks: { onPaid: (context) => void seen.push(context) },
+      });
+      const { receipt } = await shop.pay();
+      expect(seen).toMatchObject([{ receipt, response: { status: 200 } }]);
+      expect(JSON.parse(JSON.stringify(seen[0]))).toMatchObject({ receipt: { extensions: { stamp: { a: 1 } } } });
+      expect(() => Object.assign(seen[0]?.receipt.extensions?.["stamp"] ?? {}, { a: 2 })).toThrow(TypeError);
+    });
+
+    // Below Express, both versions are the same.
+    if (name === "Express 4") return;
+
     test("an extension lets requests in on its routes, unless the seller denies them", async () => {
       const hooks: PaymentHooks = {
         onRequest: ({ header }) => (header("x-pass") === "1" ? { grant: true } : undefined),
@@ -563,18 +600,6 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       shop.passTime();
       expect(await paying).toMatchObject({ status: 200, receipt: { success: true } });
       expect(ended).toEqual(["seller", "stamp", "response"]);
-    });
-
-    test("onPaid has the receipt with what the extension added, and the response", async () => {
-      const seen: SettledContext[] = [];
-      const shop = await open({
-        receipt: () => ({ a: 1 }),
-        hooks: { onPaid: (context) => void seen.push(context) },
-      });
-      const { receipt } = await shop.pay();
-      expect(seen).toMatchObject([{ receipt, response: { status: 200 } }]);
-      expect(JSON.parse(JSON.stringify(seen[0]))).toMatchObject({ receipt: { extensions: { stamp: { a: 1 } } } });
-      expect(() => Object.assign(seen[0]?.receipt.extensions?.["stamp"] ?? {}, { a: 2 })).toThrow(TypeError);
     });
 
     test("a payment that the seller calls verified may still be denied by an extension", async () => {
