@@ -14,7 +14,7 @@ import { generatePrivateKey } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ASSET, declare, type Library, openLibrary, PAYEE } from "../catalog/library.js";
 import { fetchClient, payingFetch } from "./peers.js";
-import { listen, type Running } from "./servers.js";
+import { listen, PATIENT_SELLER, type Running } from "./servers.js";
 
 let library: Library;
 let seller: Running;
@@ -134,7 +134,9 @@ describe("our seller of one path with six methods", () => {
         { accepts, description: `${method} a note of the archive`, extensions: { bazaar } },
       ];
     });
-    const app = express().use(paymentMiddleware(Object.fromEntries(routes), { facilitator: library.url }));
+    const app = express().use(
+      paymentMiddleware(Object.fromEntries(routes), { facilitator: library.url, ...PATIENT_SELLER }),
+    );
     const notes = await listen(app.all("/notes/:id", express.json(), (_req, res) => void res.json({ text: "hi" })));
     const pay = payingFetch(generatePrivateKey());
     for (const method of Object.keys(prices)) {

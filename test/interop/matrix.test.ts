@@ -2,9 +2,10 @@
  * Every seller with every facilitator and every client, on a real chain: who is ours and who is the reference's must not
  * matter to anybody's balance.
  */
-import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, type LocalChain } from "@farebox/testing";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { borrowChain } from "../worker-chain.js";
 import { axiosClient, fetchClient, ourFacilitator, ourSeller, referenceFacilitator, referenceSeller } from "./peers.js";
 import { listen, type Running } from "./servers.js";
 
@@ -28,7 +29,7 @@ const running: Running[] = [];
 const facilitatorUrls = new Map<string, string>();
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
   // Each facilitator has a signer of its own: they do not share a transaction count.
   for (const [at, [name, create]] of Object.entries(FACILITATORS).entries()) {
     const facilitator = await listen(create(chain, anvilAccounts[at]!.privateKey));

@@ -1,13 +1,14 @@
 /**
  * The reference's client and its own helper for `payment-identifier`, with our seller on a real chain.
  */
-import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, type LocalChain } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { ExactEvmScheme } from "@x402/evm";
 import { appendPaymentIdentifierToExtensions, generatePaymentId } from "@x402/extensions/payment-identifier";
 import { wrapFetchWithPayment } from "@x402/fetch";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { borrowChain } from "../worker-chain.js";
 import { ourFacilitator, ourSeller } from "./peers.js";
 import { listen, type Running } from "./servers.js";
 
@@ -17,7 +18,7 @@ let chain: LocalChain;
 const running: Running[] = [];
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
 });
 
 afterAll(async () => {

@@ -17,16 +17,17 @@ import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import axios from "axios";
 import express, { type Express, type RequestHandler } from "express";
-import { createWalletClient, http, publicActions } from "viem";
+import { createPublicClient, createWalletClient, http, publicActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { baseSepolia } from "viem/chains";
-import { decode, endpointsOf } from "./servers.js";
+import { PATIENT, receiptOf } from "../facilitator/stage.js";
+import { decode, endpointsOf, PATIENT_SELLER } from "./servers.js";
 
 type Hex = `0x${string}`;
 
 /** Our facilitator, over the chain's JSON-RPC. */
 export function ourFacilitator(chain: LocalChain, privateKey: Hex): Express {
-  const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, pollingIntervalMs: 25 });
+  const rpc = createRpcChain({ network: chain.network, rpcUrl: chain.rpcUrl, privateKey, ...PATIENT });
   return express().use(
     facilitatorRouter(createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })] }), { open: true }),
   );
@@ -36,11 +37,11 @@ export function ourFacilitator(chain: LocalChain, privateKey: Hex): Express {
 export function referenceFacilitator(chain: LocalChain, privateKey: Hex): Express {
   const account = privateKeyToAccount(privateKey);
   const transport = http(chain.rpcUrl);
-  const client = createWalletClient({ account, chain: baseSepolia, transport, pollingInterval: 25 }).extend(
-    publicActions,
-  );
+  const client = createWalletClient({ account, chain: baseSepolia, transport }).extend(publicActions);
+  const reader = createPublicClient({ transport });
+  const waitForTransactionReceipt = ({ hash }: { readonly hash: Hex }) => receiptOf(reader, hash);
   // Its signer type is wider than what viem's overloads show; it is built from a viem client all the same.
-  const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as never);
+  const signer = toFacilitatorEvmSigner({ ...client, waitForTransactionReceipt, address: account.address } as never);
   return endpointsOf(new x402Facilitator().register(chain.network, new FacilitatorScheme(signer)));
 }
 
@@ -63,7 +64,7 @@ function seller(middleware: RequestHandler): Express {
 
 /** A seller with Farebox. */
 export function ourSeller(payTo: Hex, facilitatorUrl: string): Express {
-  return seller(paymentMiddleware(routesFor(payTo), { facilitator: facilitatorUrl }));
+  return seller(paymentMiddleware(routesFor(payTo), { facilitator: facilitatorUrl, ...PATIENT_SELLER }));
 }
 
 /** A seller with the reference. */

@@ -6,7 +6,7 @@ import type { FacilitatorRequest, PaymentRequirements, SettlementResponse } from
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { paymentMiddleware } from "@farebox/express";
 import { createFacilitator, facilitatorRouter, type LocalFacilitator } from "@farebox/facilitator";
-import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, type LocalChain } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
@@ -14,7 +14,9 @@ import express from "express";
 import type { Hex } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listen, type Running } from "./servers.js";
+import { PATIENT } from "../facilitator/stage.js";
+import { borrowChain } from "../worker-chain.js";
+import { listen, PATIENT_SELLER, type Running } from "./servers.js";
 
 const signer = anvilAccounts[0]!;
 const running: Running[] = [];
@@ -23,9 +25,9 @@ let facilitator: LocalFacilitator;
 let facilitatorUrl: string;
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
   const { network, rpcUrl } = chain;
-  const rpc = createRpcChain({ network, rpcUrl, privateKey: signer.privateKey, pollingIntervalMs: 25 });
+  const rpc = createRpcChain({ network, rpcUrl, privateKey: signer.privateKey, ...PATIENT });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
   facilitator = createFacilitator({ schemes });
   facilitatorUrl = await start(express().use(facilitatorRouter(facilitator, { open: true })));
@@ -80,7 +82,7 @@ describe("exact by Permit2", () => {
     const accepts = { scheme: "exact", network: chain.network, price, payTo } as const;
     const app = express();
     const route = extensions === undefined ? { accepts } : { accepts, extensions };
-    app.use(paymentMiddleware({ "GET /weather": route }, { facilitator: facilitatorUrl }));
+    app.use(paymentMiddleware({ "GET /weather": route }, { facilitator: facilitatorUrl, ...PATIENT_SELLER }));
     app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
     return `${await start(app)}/weather`;
   }

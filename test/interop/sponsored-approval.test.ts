@@ -6,15 +6,17 @@ import type { SponsoringOptions } from "@farebox/evm/facilitator";
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { paymentMiddleware, setSettlementOverrides } from "@farebox/express";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
-import { anvilAccounts, type LocalChain, startLocalChain } from "@farebox/testing";
+import { anvilAccounts, type LocalChain } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express from "express";
-import { createPublicClient, createWalletClient, type Hex, http, parseAbi } from "viem";
+import { createPublicClient, createWalletClient, type Hex, http, type PublicClient, parseAbi } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listen, type Running } from "./servers.js";
+import { PATIENT, receiptOf } from "../facilitator/stage.js";
+import { borrowChain } from "../worker-chain.js";
+import { listen, PATIENT_SELLER, type Running } from "./servers.js";
 
 const ERC20 = parseAbi(["function transfer(address, uint256)", "function balanceOf(address) view returns (uint256)"]);
 const SPONSORING: SponsoringOptions = { maxGrantWei: 10n ** 16n, maxGrantWeiPerHour: 10n ** 17n };
@@ -25,7 +27,7 @@ let chain: LocalChain;
 let token: Hex;
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
   token = await chain.deployToken(holder.address);
 });
 
@@ -43,7 +45,7 @@ async function start(app: express.Express): Promise<string> {
 function startFacilitator(sponsoring?: SponsoringOptions): Promise<string> {
   const { network, rpcUrl } = chain;
   const { privateKey } = signer;
-  const options = { network, rpcUrl, privateKey, pollingIntervalMs: 25 };
+  const options = { network, rpcUrl, privateKey, ...PATIENT };
   const rpc = createRpcChain(sponsoring === undefined ? options : { ...options, sponsoring });
   const schemes = [createExactEvmScheme({ chain: rpc }), createUptoEvmScheme({ chain: rpc })];
   return start(express().use(facilitatorRouter(createFacilitator({ schemes }), { open: true })));
@@ -54,7 +56,10 @@ async function startSeller(scheme: "exact" | "upto", facilitator: string): Promi
   const price = { asset: token, amount: "5000", extra: { assetTransferMethod: "permit2" } };
   const app = express();
   app.use(
-    paymentMiddleware({ "GET /words": { accepts: { scheme, network: chain.network, price, payTo } } }, { facilitator }),
+    paymentMiddleware(
+      { "GET /words": { accepts: { scheme, network: chain.network, price, payTo } } },
+      { facilitator, ...PATIENT_SELLER },
+    ),
   );
   app.get("/words", (_req, res) => {
     if (scheme === "upto") setSettlementOverrides(res, { amount: "1234" });
@@ -68,7 +73,8 @@ async function openAccount(): Promise<PrivateKeyAccount> {
   const account = privateKeyToAccount(generatePrivateKey());
   const wallet = createWalletClient({ account: privateKeyToAccount(holder.privateKey), transport: http(chain.rpcUrl) });
   const args = [account.address, 1_000_000n] as const;
-  await wallet.writeContract({ address: token, abi: ERC20, functionName: "transfer", args, chain: null });
+  const call = { address: token, abi: ERC20, functionName: "transfer", args, chain: null } as const;
+  await receiptOf(reader(), await wallet.writeContract(call));
   return account;
 }
 
@@ -83,9 +89,12 @@ function clientOf(account: PrivateKeyAccount) {
   });
 }
 
+function reader(): PublicClient {
+  return createPublicClient({ transport: http(chain.rpcUrl) });
+}
+
 function balanceOf(owner: Hex): Promise<bigint> {
-  const client = createPublicClient({ transport: http(chain.rpcUrl) });
-  return client.readContract({ address: token, abi: ERC20, functionName: "balanceOf", args: [owner] });
+  return reader().readContract({ address: token, abi: ERC20, functionName: "balanceOf", args: [owner] });
 }
 
 describe.each([

@@ -1,11 +1,13 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { anvilAccounts, createPayer, type LocalChain, startLocalChain } from "@farebox/testing";
 import { createPublicClient, createWalletClient, type Hex, http, parseAbi, parseSignature, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { baseSepolia } from "viem/chains";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { receiptOf } from "../facilitator/stage.js";
+import { borrowChain } from "../worker-chain.js";
 
 const TOKEN = parseAbi([
   "function name() view returns (string)",
@@ -33,13 +35,13 @@ const payTo = anvilAccounts[1]!.address;
 let chain: LocalChain;
 
 beforeAll(async () => {
-  chain = await startLocalChain();
+  chain = await borrowChain();
 });
 
 afterAll(() => chain.close());
 
 function reader() {
-  return createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl), pollingInterval: 20 });
+  return createPublicClient({ transport: http(chain.rpcUrl) });
 }
 
 function sender() {
@@ -91,7 +93,7 @@ describe("a local chain", () => {
       functionName: "transferWithAuthorization",
       args: [...args, 27 + yParity, r, s],
     });
-    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect((await receiptOf(reader(), hash)).status).toBe("success");
     expect((await chain.balanceOf(payTo)) - before).toBe(60n);
   });
 
@@ -101,7 +103,7 @@ describe("a local chain", () => {
     const { args, signature } = await authorize(40n, toHex(2n, { size: 32 }));
     const call = { address: chain.asset, abi: TOKEN, functionName: "transferWithAuthorization" } as const;
     const hash = await sender().writeContract({ ...call, args: [...args, signature] });
-    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect((await receiptOf(reader(), hash)).status).toBe("success");
     expect((await chain.balanceOf(payTo)) - before).toBe(40n);
     await expect(sender().writeContract({ ...call, args: [...args, signature] })).rejects.toThrow(
       "authorization is used or canceled",
@@ -140,7 +142,7 @@ describe("a local chain", () => {
     };
     await expect(settle(anvilAccounts[3]!.privateKey)).rejects.toThrow("invalid signature");
     const hash = await settle(PAYER_KEY);
-    expect((await reader().waitForTransactionReceipt({ hash })).status).toBe("success");
+    expect((await receiptOf(reader(), hash)).status).toBe("success");
     expect(await chain.balanceOf(wallet)).toBe(0n);
   });
 
@@ -157,17 +159,18 @@ describe("a local chain", () => {
     expect(await reader().getBalance({ address: to })).toBe(2n);
   });
 
-  test("increaseTime moves the clock forward", async () => {
-    const before = await chain.now();
-    await chain.increaseTime(600);
-    expect(await chain.now()).toBeGreaterThanOrEqual(before + 600);
+  test("fund works for many payers concurrently", async () => {
+    const payers = Array.from({ length: 30 }, () => createPayer().address);
+    await Promise.all(payers.map((each) => chain.fund(each, { usdc: 5n, eth: 1n })));
+    expect(await Promise.all(payers.map((each) => chain.balanceOf(each)))).toEqual(payers.map(() => 5n));
   });
 
-  test("the clock keeps real time when many blocks are mined", async () => {
-    const other = await startLocalChain();
-    for (let block = 0; block < 30; block += 1) await other.mine();
-    expect(await other.now()).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 1);
-    await other.close();
+  test("the clock keeps real time when many blocks are mined, until increaseTime moves it forward", async () => {
+    for (let block = 0; block < 30; block += 1) await chain.mine();
+    const before = await chain.now();
+    expect(before).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 1);
+    await chain.increaseTime(600);
+    expect(await chain.now()).toBeGreaterThanOrEqual(before + 600);
   });
 });
 
@@ -209,58 +212,55 @@ describe("startLocalChain", () => {
     await expect(startLocalChain({ signal: controller.signal })).rejects.toMatchObject(refused);
   });
 
-  test("a dozen chains start without a warning, and leave no listener when they close", async () => {
+  test("a dozen chains start without a warning, and leave no listener when they close, once or twice", async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on("warning", listen);
     const listeners = process.listenerCount("exit");
     const chains = await Promise.all(Array.from({ length: 12 }, () => startLocalChain()));
     expect(new Set(chains.map(({ rpcUrl }) => rpcUrl)).size).toBe(12);
-    await Promise.all(chains.map((each) => each.close()));
+    // A second call does nothing.
+    await Promise.all(chains.flatMap((each) => [each.close(), each.close()]));
+    await chains[0]?.close();
     expect(process.listenerCount("exit")).toBe(listeners);
     process.off("warning", listen);
     expect(warnings).toEqual([]);
   });
 
-  test("close can be called twice", async () => {
-    const other = await startLocalChain();
-    await Promise.all([other.close(), other.close()]);
-    await other.close();
-  });
-
-  test.skipIf(process.platform === "win32").each(["SIGKILL", "SIGTERM"] as const)(
-    "the local chain leaves no process behind when its parent ends by %s",
-    async (signal) => {
+  test.skipIf(process.platform === "win32")(
+    "the local chain leaves no process behind when its parent ends by SIGKILL or SIGTERM",
+    async () => {
       const script = `import { startLocalChain } from "@farebox/testing";
         const chain = await startLocalChain();
         process.stdout.write(chain.rpcUrl);
         setInterval(() => {}, 60_000);`;
-      const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
-        stdio: ["ignore", "pipe", "inherit"],
+      const ended = (["SIGKILL", "SIGTERM"] as const).map(async (signal) => {
+        const child = runScript(script, "pipe");
+        const exited = once(child, "exit");
+        const [rpcUrl] = await once(child.stdout!.setEncoding("utf8"), "data");
+        const connection = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
+        await once(connection, "connect");
+        // A reset ends the connection as well as its end does.
+        const closed = new Promise((resolve) => connection.on("error", () => {}).once("close", resolve));
+        child.kill(signal);
+        // The connection closes when the chain ends, because only the chain holds its other end.
+        await closed;
+        expect((await exited)[1]).toBe(signal);
       });
-      const [rpcUrl] = await once(child.stdout.setEncoding("utf8"), "data");
-      const connection = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
-      await once(connection, "connect");
-      child.kill(signal);
-      // The pipe closes when the chain ends, because only the chain holds its other end.
-      await once(connection, "close");
+      await Promise.all(ended);
     },
   );
 
   test("a process ends while its chain runs", async () => {
     const script = `import { startLocalChain } from "@farebox/testing"; await startLocalChain();`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "inherit" });
-    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await once(runScript(script, "inherit"), "exit")).toEqual([0, null]);
   });
 });
 
-test("fund works for many payers concurrently", async () => {
-  const concurrent = await startLocalChain();
-  try {
-    const payers = Array.from({ length: 30 }, () => createPayer().address);
-    await Promise.all(payers.map((payer) => concurrent.fund(payer, { usdc: 5n, eth: 1n })));
-    expect(await Promise.all(payers.map((payer) => concurrent.balanceOf(payer)))).toEqual(payers.map(() => 5n));
-  } finally {
-    await concurrent.close();
-  }
-});
+function runScript(script: string, stdout: "pipe" | "inherit"): ChildProcess {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", stdout, "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}

@@ -1,16 +1,11 @@
 import type { Facilitator, FacilitatorRequest, PaymentPayload, PaymentRequirements } from "@farebox/core";
 import { createExactEvmScheme, createRpcChain, createUptoEvmScheme } from "@farebox/evm/facilitator";
 import { createFacilitator } from "@farebox/facilitator";
-import {
-  anvilAccounts,
-  createPayer,
-  createTestFacilitator,
-  type LocalChain,
-  type Payer,
-  startLocalChain,
-} from "@farebox/testing";
+import { anvilAccounts, createPayer, createTestFacilitator, type LocalChain, type Payer } from "@farebox/testing";
 import { concatHex, type Hex, numberToHex, parseSignature, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PATIENT } from "../facilitator/stage.js";
+import { borrowChain } from "../worker-chain.js";
 
 /** A facilitator with its balances: a local chain, or a ledger. */
 interface World {
@@ -36,10 +31,10 @@ let local: LocalChain;
 let onChain: World;
 
 beforeAll(async () => {
-  local = await startLocalChain();
+  local = await borrowChain();
   const { network, rpcUrl } = local;
   const { privateKey } = anvilAccounts[0]!;
-  const chain = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 20 });
+  const chain = createRpcChain({ network, rpcUrl, privateKey, ...PATIENT });
   onChain = {
     facilitator: createFacilitator({ schemes: [createExactEvmScheme({ chain }), createUptoEvmScheme({ chain })] }),
     fund: async (address, usdc) => {
@@ -170,7 +165,8 @@ describe("the ledger and the chain", () => {
       network: local.network,
       rpcUrl: local.rpcUrl,
       privateKey: anvilAccounts[2]!.privateKey,
-      pollingIntervalMs: 20,
+      ...PATIENT,
+      // While mining is paused, this alone ends the wait.
       receiptTimeoutMs: 100,
     });
     const chain = createFacilitator({ schemes: [createExactEvmScheme({ chain: quick })] });
