@@ -3,9 +3,9 @@
  */
 import { createMemoryStore, type PaymentStore } from "@farebox/core";
 import { ConfigError } from "@farebox/express";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openObservedShop } from "./observed-shop.js";
-import { type ShopPlan, VERSIONS } from "./shop.js";
+import { type ShopPlan, until, VERSIONS } from "./shop.js";
 
 /** A store that can be made to fail, or not to respond. */
 function createFragileStore() {
@@ -38,7 +38,7 @@ function gate() {
   return { open, opened };
 }
 
-describe.each(VERSIONS)("on %s", (_, express) => {
+describe.each(VERSIONS)("on %s", (name, express) => {
   const open = (plan: ShopPlan = {}) =>
     openObservedShop(express, {
       ...plan,
@@ -58,28 +58,19 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
   });
 
-  test("a settlement with an unknown outcome degrades the health until it is known", async () => {
-    const shop = await open();
-    shop.facilitator.failNext("unknown");
-    const { header } = await shop.sign();
-    expect((await shop.ask({ payment: header })).status).toBe(503);
-    const degraded = await shop.ask({ path: "/healthz" });
-    expect([degraded.status, degraded.json()]).toMatchObject([
-      200,
-      { status: "degraded", settlements: { inFlight: 0, unknown: 1 } },
-    ]);
-    expect((await shop.ask({ payment: header })).text).toBe("goods");
-    shop.passTime();
-    await expect.poll(async () => (await shop.payments.health()).status).toBe("ok");
-  });
-
   test.each(["fails", "hangs"] as const)("a store that %s is 503", async (kind) => {
     const { store, fault } = createFragileStore();
     const shop = await open({ options: { store } });
     fault.kind = kind;
-    const passing = setInterval(() => shop.passTime(), 5);
-    onTestFinished(() => clearInterval(passing));
-    const { status, text } = await shop.ask({ path: "/healthz" });
+    let isAnswered = false;
+    const asked = shop.ask({ path: "/healthz" }).finally(() => {
+      isAnswered = true;
+    });
+    await until(() => {
+      shop.passTime();
+      return isAnswered;
+    });
+    const { status, text } = await asked;
     expect([status, JSON.parse(text).status]).toEqual([503, "failing"]);
     expect(text).not.toContain("secret");
   });
@@ -104,7 +95,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     });
     // The load balancer does not know yet, and may send one more.
     const sent = shop.ask({ payment: second.header });
-    await expect.poll(() => shop.facilitator.verified.length).toBe(2);
+    await until(() => shop.facilitator.verified.length === 2);
     const told = await shop.ask({ path: "/healthz" });
     expect([told.status, told.json()]).toMatchObject([503, { status: "draining", settlements: { inFlight: 2 } }]);
     const refused = await shop.ask({ payment: third.header });
@@ -116,6 +107,24 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.facilitator.settled.length).toBe(2);
   });
 
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
+
+  test("a settlement with an unknown outcome degrades the health until it is known", async () => {
+    const shop = await open();
+    shop.facilitator.failNext("unknown");
+    const { header } = await shop.sign();
+    expect((await shop.ask({ payment: header })).status).toBe(503);
+    const degraded = await shop.ask({ path: "/healthz" });
+    expect([degraded.status, degraded.json()]).toMatchObject([
+      200,
+      { status: "degraded", settlements: { inFlight: 0, unknown: 1 } },
+    ]);
+    expect((await shop.ask({ payment: header })).text).toBe("goods");
+    shop.passTime();
+    await until(async () => (await shop.payments.health()).status === "ok");
+  });
+
   test("without a load balancer, payments are refused at once", async () => {
     const shop = await open();
     const { header } = await shop.sign();
@@ -124,10 +133,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(shop.facilitator.settled).toEqual([]);
   });
 
-  test.each([-1, 1.5, Number.NaN, 3_600_001, "10"])("close refuses drainMs %j", async (drainMs) => {
+  test("close refuses drainMs that is no whole number of milliseconds up to an hour", async () => {
     const shop = await open();
-    await expect(shop.payments.close({ drainMs: drainMs as number })).rejects.toThrow(ConfigError);
-    expect((await shop.payments.health()).status).not.toBe("draining");
+    for (const drainMs of [-1, 1.5, Number.NaN, 3_600_001, "10"]) {
+      await expect(shop.payments.close({ drainMs: drainMs as number }), String(drainMs)).rejects.toThrow(ConfigError);
+      expect((await shop.payments.health()).status).not.toBe("draining");
+    }
   });
 
   test("close without drainMs waits for nothing, and payments in flight are still taken", async () => {

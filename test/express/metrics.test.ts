@@ -15,7 +15,7 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, describe, expect, test } from "vitest";
 import { openObservedShop } from "./observed-shop.js";
-import { PRICED, type ShopPlan, VERSIONS } from "./shop.js";
+import { PRICED, type ShopPlan, until, VERSIONS } from "./shop.js";
 
 /** Has no types of its own. */
 const parse: (text: string) => readonly Family[] = createRequire(import.meta.url)("parse-prometheus-text-format");
@@ -44,7 +44,7 @@ function read(text: string) {
 
 const ROUTE = "/paid";
 
-describe.each(VERSIONS)("on %s", (_, express) => {
+describe.each(VERSIONS)("on %s", (name, express) => {
   const open = (plan: ShopPlan & { options?: Partial<PaymentsOptions> } = {}) =>
     openObservedShop(express, { ...plan, options: { metrics: true, ...plan.options } });
 
@@ -84,6 +84,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect([after.value("farebox_held_bytes"), after.value("farebox_in_flight")]).toEqual(["0", "0"]);
   });
 
+  // Below Express, both versions are the same.
+  if (name === "Express 4") return;
+
   test("a client that leaves, and a handler that fails, leave no held bytes", async () => {
     const shop = await open({
       handler: (_req, res) => {
@@ -92,7 +95,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       },
     });
     await shop.pay().catch(() => {});
-    await expect.poll(() => read(shop.payments.metrics()).value("farebox_held_bytes")).toBe("0");
+    await until(() => read(shop.payments.metrics()).value("farebox_held_bytes") === "0");
   });
 
   test("an unknown outcome is counted, and shows until it is known", async () => {
@@ -109,13 +112,13 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
   test("paths and texts of strangers make no series", async () => {
     const shop = await open({ routes: { "GET /paid/:id": PRICED } });
-    for (let at = 0; at < 50; at++) {
+    for (let at = 0; at < 10; at++) {
       await shop.ask({ path: `/paid/${at}` });
       await shop.ask({ path: `/paid/${at}`, payment: `not a payment "${at}` });
     }
     const { families } = read(shop.payments.metrics());
     expect(Math.max(...families.map(({ metrics }) => metrics.length))).toBeLessThanOrEqual(2);
-    expect(read(shop.payments.metrics()).value("farebox_refusals_total", { reason: "invalid_payload" })).toBe("50");
+    expect(read(shop.payments.metrics()).value("farebox_refusals_total", { reason: "invalid_payload" })).toBe("10");
   });
 
   test("without the option there are no metrics, and asking for them says so", async () => {
