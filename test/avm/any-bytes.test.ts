@@ -21,9 +21,8 @@ import {
 } from "../../packages/avm/src/payments.fixture.js";
 import { NOW } from "./both-sides.js";
 
-const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);
-console.log(`Algorand payments of any bytes: FAREBOX_SEED=${seed}`);
-const RUN = { seed, numRuns: 1000 };
+const seed = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+const RUN = { seed, numRuns: 200 };
 
 const scheme = exactAvm();
 const read = (paid: unknown): PaymentReading => scheme.readPayment(paid, requirements(), NOW);
@@ -43,9 +42,10 @@ describe.each([
   const good = Buffer.from(text, "base64");
   const withBytes = (bytes: Uint8Array) => ({ paymentGroup: paymentGroup.with(at, base64(bytes)), paymentIndex });
 
-  test("a transaction with any flipped bit is refused", () => {
+  // Two or three bits of each byte; another seed draws other ones.
+  test(`a transaction with any flipped bit is refused (FAREBOX_SEED=${seed})`, () => {
     expect(IDENTITY).not.toBe("");
-    for (let bit = 0; bit < good.length * 8; bit++) {
+    for (let bit = seed % 3; bit < good.length * 8; bit += 3) {
       const wire = Buffer.from(good);
       wire[bit >> 3] = (wire[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       expect(identityOf(read(withBytes(wire))), `bit ${bit}`).toBe("");

@@ -33,7 +33,8 @@ export function toRequest(paid: unknown, offer: PaymentRequirements = requiremen
 /** A new instance of our facilitator's scheme. */
 export function facilitatorOf(local: LocalAlgod, options: object = {}): FacilitatorScheme {
   const { url: algodUrl } = local;
-  const times = { pollingIntervalMs: 10, confirmTimeoutMs: 200 };
+  // The second ends only what the node leaves open: it is asked once in any case.
+  const times = { pollingIntervalMs: 10, confirmTimeoutMs: 100, requestTimeoutMs: 60_000 };
   const chain = createAlgodChain({ network: NETWORK, algodUrl, privateKey: FEE_PAYER.sk, ...times, ...options });
   return createExactAvmScheme({ chain });
 }

@@ -33,7 +33,11 @@ function ordinary() {
 }
 
 async function find(paid: unknown, url = market.local.url): Promise<ChainFinding | undefined> {
-  return exactAvm().findPayment?.({ payload: paid, requirements: requirements(), rpc: createRpcNode(url) });
+  return exactAvm().findPayment?.({
+    payload: paid,
+    requirements: requirements(),
+    rpc: createRpcNode(url, { deadlineMs: 60_000 }),
+  });
 }
 
 test("findPayment names the transaction that paid, from the node's memory, and later from its blocks", async () => {

@@ -130,7 +130,7 @@ test("a group that is not on chain yet is pending, and succeeds once it is on ch
 test("a group that the node has forgotten is sent again while the facilitator waits", async () => {
   sides.local.mode = "forget";
   const { request } = ordinary();
-  const settling = sides.facilitator.settle(request);
+  const settling = facilitatorOf(sides.local, { confirmTimeoutMs: 60_000 }).settle(request);
   while (!sides.local.sent) await new Promise((resolve) => setImmediate(resolve));
   sides.local.mode = "carry-out";
   expect(await settling).toMatchObject({ success: true });

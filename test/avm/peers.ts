@@ -15,7 +15,7 @@ import { paymentMiddleware as referenceMiddleware, x402ResourceServer } from "@x
 import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express, { type Express } from "express";
 import { type Account, base64, FEE_PAYER, NETWORK, PAY_TO } from "../../packages/avm/src/payments.fixture.js";
-import { endpointsOf, weatherSeller } from "../interop/servers.js";
+import { endpointsOf, PATIENT_SELLER, weatherSeller } from "../interop/servers.js";
 import { facilitatorOf } from "./both-sides.js";
 import type { LocalAlgod } from "./local-algod.js";
 
@@ -41,7 +41,7 @@ export async function ourSeller(
   options: Partial<Parameters<typeof createPayments>[0]> = {},
   accepts: PaymentOption = ACCEPTS,
 ): Promise<Express> {
-  const payments = createPayments({ facilitator: facilitatorUrl, ...options });
+  const payments = createPayments({ ...PATIENT_SELLER, facilitator: facilitatorUrl, ...options });
   const app = weatherSeller(payments.routes({ "GET /weather": { accepts } }));
   await payments.ready(app);
   return app;

@@ -65,17 +65,16 @@ function respell(header: string, network: Spelling): string {
 }
 
 const CASES = Object.entries(FACILITATORS).flatMap(([whose, facilitator]) =>
-  SPELLINGS.flatMap((sellers) =>
-    SPELLINGS.flatMap((facilitators) =>
-      SPELLINGS.map((clients) => ({
-        title: `seller ${NAMES[sellers]}, facilitator (${whose}) ${NAMES[facilitators]}, client ${NAMES[clients]}`,
-        ...{ facilitator, sellers, facilitators, clients },
-      })),
-    ),
+  SPELLINGS.flatMap((facilitators) =>
+    SPELLINGS.map((sellers) => ({
+      title: `seller ${NAMES[sellers]}, facilitator (${whose}) ${NAMES[facilitators]}`,
+      ...{ facilitator, sellers, facilitators },
+    })),
   ),
 );
 
-test.each(CASES)("a payment is made once: $title", async ({ facilitator, sellers, facilitators, clients }) => {
+test.each(CASES)("a payment is made once, by a client with either spelling: $title", async (spelt) => {
+  const { facilitator, sellers, facilitators } = spelt;
   const { url, told } = await startFacilitator(facilitator(node.local, facilitators));
   const app = await ourSeller(url, {}, option(sellers));
   const weather = `${await node.listen(app)}/weather`;
@@ -83,19 +82,22 @@ test.each(CASES)("a payment is made once: $title", async ({ facilitator, sellers
   const challenge = decode((await fetch(weather)).headers.get("PAYMENT-REQUIRED")) as { accepts: object[] };
   expect(challenge.accepts).toMatchObject([{ network: facilitators }]);
 
-  const { send, sent } = respelling(clients);
-  const served = await referenceClient(PAYER, node.local, send)(weather);
-  expect([served.status, await served.json()]).toEqual([200, { weather: "sunny" }]);
-  const receipt = decode(served.headers.get("PAYMENT-RESPONSE"));
-  expect(receipt).toMatchObject({ success: true, network: facilitators, payer: PAYER.addr.toString() });
-  expect(told).toEqual(new Set([facilitators]));
+  for (const [at, clients] of SPELLINGS.entries()) {
+    const { send, sent } = respelling(clients);
+    const served = await referenceClient(PAYER, node.local, send)(weather);
+    expect([served.status, await served.json()]).toEqual([200, { weather: "sunny" }]);
+    const receipt = decode(served.headers.get("PAYMENT-RESPONSE"));
+    expect(receipt).toMatchObject({ success: true, network: facilitators, payer: PAYER.addr.toString() });
+    expect(told).toEqual(new Set([facilitators]));
 
-  const [header = ""] = sent;
-  for (const network of SPELLINGS) {
-    const again = await fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
-    expect([again.status, await again.json()]).toMatchObject([402, { error: "payment_already_used" }]);
+    const [header = ""] = sent;
+    for (const network of SPELLINGS) {
+      const again = await fetch(weather, { headers: { "PAYMENT-SIGNATURE": respell(header, network) } });
+      expect([again.status, await again.json()]).toMatchObject([402, { error: "payment_already_used" }]);
+    }
+    const paid = 1000n * BigInt(at + 1);
+    expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([at + 1, paid]);
   }
-  expect([app.locals["served"], node.local.ledger.balanceOf(PAY_TO, USDC)]).toEqual([1, 1000n]);
 });
 
 describe("a payment in two spellings at once", () => {

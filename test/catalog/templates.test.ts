@@ -155,7 +155,7 @@ test(
   "a facilitator accepts every path of a generated key, and no path of another shape",
   async () => {
     for (const seed of draws.seeds()) {
-      const drawn = fc.sample(plan, { seed, numRuns: 150 }).map(({ pieces, end, isUpper }, at) => {
+      const drawn = fc.sample(plan, { seed, numRuns: 50 }).map(({ pieces, end, isUpper }, at) => {
         const below = pieces.map(({ path }) => path).join("") + end;
         const mount = isUpper ? `/K${at}` : `/k${at}`;
         return { key: `/k${at}${keyOf(pieces)}`, path: mount + below, pieces, at };
@@ -184,7 +184,7 @@ test(
         }
       }
       // Some keys clash, and Express refuses two wildcards in a row.
-      expect(accepted).toBeGreaterThan(100);
+      expect(accepted).toBeGreaterThan(30);
     }
   },
   draws.timeoutMs,

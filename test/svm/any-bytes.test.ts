@@ -29,8 +29,7 @@ import {
 } from "../../packages/svm/src/payments.fixture.js";
 import { NOW } from "./both-sides.js";
 
-const seed = Number(process.env["FAREBOX_SEED"] ?? 20_261_121);
-console.log(`Solana payments of any bytes: FAREBOX_SEED=${seed}`);
+const seed = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
 const RUN = { seed, numRuns: 150 };
 
 const scheme = exactSvm();
@@ -50,8 +49,9 @@ function encoded(wire: Uint8Array): { readonly transaction: string } {
 }
 
 describe("a payment", () => {
-  test("a payment with any flipped bit is refused, except in the fee payer's signature, where it stays the same payment", () => {
-    for (let bit = 0; bit < GOOD.length * 8; bit++) {
+  // Two or three bits of each byte; another seed draws other ones.
+  test(`a payment with any flipped bit is refused, except in the fee payer's signature, where it stays the same payment (FAREBOX_SEED=${seed})`, () => {
+    for (let bit = seed % 3; bit < GOOD.length * 8; bit += 3) {
       const wire = Buffer.from(GOOD);
       wire[bit >> 3] = (wire[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       const isMeaningless = bit >> 3 >= FEE_PAYER_SIGNATURE.from && bit >> 3 < FEE_PAYER_SIGNATURE.to;

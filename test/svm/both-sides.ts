@@ -36,7 +36,12 @@ export class BothSides {
 
   private constructor(local: LocalSvm) {
     this.local = local;
-    const options = { rpcUrl: local.rpcUrl, privateKey: FEE_PAYER.secretKey, pollingIntervalMs: 10 };
+    const options = {
+      rpcUrl: local.rpcUrl,
+      privateKey: FEE_PAYER.secretKey,
+      pollingIntervalMs: 10,
+      requestTimeoutMs: 60_000,
+    };
     this.facilitator = createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
     this.#lamports = local.lamportsOf(FEE_PAYER.publicKey);
   }

@@ -35,7 +35,7 @@ afterEach(() => local.close());
 const EXPIRES = 1_800_000_000;
 
 async function find(change: Partial<PaymentQuery> = {}): Promise<ChainFinding> {
-  const rpc = createRpcNode(local.rpcUrl);
+  const rpc = createRpcNode(local.rpcUrl, { deadlineMs: 60_000 });
   const query = { payload: paid, requirements: requirements(), rpc, expiresAtSeconds: EXPIRES, ...change };
   return exactSvm().findPayment!(query);
 }
@@ -46,6 +46,7 @@ async function settle(transaction: { readonly transaction: string }): Promise<st
     privateKey: FEE_PAYER.secretKey,
     pollingIntervalMs: 10,
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   };
   const scheme = createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
   const paymentPayload = { x402Version: 2, accepted: requirements(), payload: transaction } as const;

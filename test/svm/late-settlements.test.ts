@@ -28,7 +28,7 @@ interface Plan {
 const node = () => ({ rpc: { [NETWORK]: local.rpcUrl } });
 
 function open({ settle, options }: Plan = {}) {
-  const times = { pollingIntervalMs: 10, confirmTimeoutMs: 100 };
+  const times = { pollingIntervalMs: 10, confirmTimeoutMs: 100, requestTimeoutMs: 60_000 };
   const chain = createRpcSvmChain({
     network: NETWORK,
     rpcUrl: local.rpcUrl,

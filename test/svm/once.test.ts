@@ -38,7 +38,9 @@ function createScheme(): FacilitatorScheme {
     rpcUrl: local.rpcUrl,
     privateKey: FEE_PAYER.secretKey,
     pollingIntervalMs: 10,
+    // Ends only what the chain leaves open: it is asked once in any case.
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   };
   return createExactSvmScheme({ chain: createRpcSvmChain({ network: NETWORK, ...options }) });
 }

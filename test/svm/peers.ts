@@ -17,11 +17,11 @@ import { ExactSvmScheme as FacilitatorScheme } from "@x402/svm/exact/facilitator
 import { ExactSvmScheme as ServerScheme } from "@x402/svm/exact/server";
 import express, { type Express } from "express";
 import { FEE_PAYER, type Keypair, NETWORK, PAY_TO } from "../../packages/svm/src/payments.fixture.js";
-import { endpointsOf, weatherSeller } from "../interop/servers.js";
+import { endpointsOf, PATIENT_SELLER, weatherSeller } from "../interop/servers.js";
 
 /** Our facilitator. */
 export async function ourFacilitator(rpcUrl: string): Promise<Express> {
-  const options = { rpcUrl, privateKey: FEE_PAYER.secretKey, pollingIntervalMs: 10 };
+  const options = { rpcUrl, privateKey: FEE_PAYER.secretKey, pollingIntervalMs: 10, requestTimeoutMs: 60_000 };
   const chain = createRpcSvmChain({ network: NETWORK, ...options });
   return express().use(
     facilitatorRouter(createFacilitator({ schemes: [createExactSvmScheme({ chain })] }), { open: true }),
@@ -41,7 +41,9 @@ const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY
 /** A seller with Farebox. */
 export function ourSeller(facilitatorUrl: string, extra: Readonly<Record<string, unknown>> = {}): Express {
   const accepts = { ...ACCEPTS, extra };
-  return weatherSeller(paymentMiddleware({ "GET /weather": { accepts } }, { facilitator: facilitatorUrl }));
+  return weatherSeller(
+    paymentMiddleware({ "GET /weather": { accepts } }, { ...PATIENT_SELLER, facilitator: facilitatorUrl }),
+  );
 }
 
 /** A seller with the reference, which gets the fee payer from the facilitator. */

@@ -14,7 +14,7 @@ import {
   TOKEN,
   TOKEN_2022,
 } from "../../packages/svm/src/payments.fixture.js";
-import { listen } from "../interop/servers.js";
+import { listen, PATIENT_SELLER } from "../interop/servers.js";
 import { startLocalSvm } from "./local-svm.js";
 import { ourFacilitator, referenceClient } from "./peers.js";
 
@@ -31,7 +31,7 @@ test.each(ASSETS.filter(({ network }) => network === NETWORK))(
 
     const facilitator = await open(await ourFacilitator(local.rpcUrl));
     const accepts = { network: NETWORK, price: `0.002 ${symbol.toLowerCase()}`, payTo: PAY_TO.toBase58() } as never;
-    const app = express().use(paymentMiddleware({ "GET /x": { accepts } }, { facilitator }));
+    const app = express().use(paymentMiddleware({ "GET /x": { accepts } }, { ...PATIENT_SELLER, facilitator }));
     app.get("/x", (req, res) => void res.json({ asset: req.payment?.asset }));
 
     const response = await (await referenceClient(PAYER, local.rpcUrl))(`${await open(app)}/x`);

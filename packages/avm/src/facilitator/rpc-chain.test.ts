@@ -52,8 +52,10 @@ test("a chain never rejects, and settles only what its node confirms, for any re
     network: NETWORK,
     algodUrl: `http://127.0.0.1:${port}`,
     privateKey: FEE_PAYER.sk,
-    pollingIntervalMs: 10,
+    // Two looks for each transaction that the node does not confirm.
+    pollingIntervalMs: 100,
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   });
   await fc.assert(
     fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 6 }), async (values) => {
@@ -64,7 +66,7 @@ test("a chain never rejects, and settles only what its node confirms, for any re
       expect(await scheme.settle(request)).toMatchObject({ success: false });
       expect(typeof (await scheme.health()).ok).toBe("boolean");
     }),
-    { numRuns: 60 },
+    { numRuns: 15 },
   );
 });
 
@@ -176,6 +178,7 @@ test("a transaction is never dropped if the node does not tell its round", async
     privateKey: FEE_PAYER.sk,
     pollingIntervalMs: 10,
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   });
   const transaction = { id: transfer().txID(), firstValid: 50_000n, lastValid: 50_100n };
   states = [{ "last-round": 50_200 }, {}];

@@ -1,18 +1,10 @@
-import {
-  assignGroupID,
-  decodeUnsignedTransaction,
-  encodeUnsignedSimulateTransaction,
-  mnemonicFromSeed,
-  mnemonicToSecretKey,
-} from "algosdk";
+import { assignGroupID, decodeUnsignedTransaction, encodeUnsignedSimulateTransaction } from "algosdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { account, algos, base64, PAYER, transfer } from "../payments.fixture.js";
 import { isGroup, readTransaction } from "./read-transaction.js";
 
-const address = fc
-  .integer({ min: 1, max: 250 })
-  .map((seed) => mnemonicToSecretKey(mnemonicFromSeed(Buffer.alloc(32, seed))).addr);
+const address = fc.integer({ min: 1, max: 12 }).map((seed) => account(seed).addr);
 const uint64 = fc.oneof(
   fc.constantFrom(0n, 1n, 127n, 128n, 255n, 256n, 65_535n, 65_536n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 64n - 1n),
   fc.bigInt(0n, 2n ** 64n - 1n),
@@ -57,7 +49,7 @@ test("fields that give away more are read as dangers", () => {
 });
 
 test("isGroup accepts the group that algosdk computes, in that order only", () => {
-  for (let size = 1; size <= 16; size++) {
+  for (const size of [1, 2, 3, 7, 16]) {
     const written = Array.from({ length: size }, (_, nth) => transfer({ amount: BigInt(nth + 1) }));
     assignGroupID(written);
     const read = written

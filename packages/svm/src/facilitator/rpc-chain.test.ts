@@ -45,8 +45,10 @@ test("a chain never rejects, and settles only what its node confirms, for any re
     network: NETWORK,
     rpcUrl: `http://127.0.0.1:${port}`,
     privateKey: FEE_PAYER.secretKey,
-    pollingIntervalMs: 10,
+    // Two looks for each transaction that the node does not confirm.
+    pollingIntervalMs: 100,
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   });
   await fc.assert(
     fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 6 }), async (values) => {
@@ -57,7 +59,7 @@ test("a chain never rejects, and settles only what its node confirms, for any re
       expect(await scheme.settle(request)).toMatchObject({ success: false });
       expect(typeof (await scheme.health()).ok).toBe("boolean");
     }),
-    { numRuns: 60 },
+    { numRuns: 15 },
   );
 });
 
@@ -91,6 +93,7 @@ test("a transaction is dropped only when a node that is not behind the slot of s
     privateKey: FEE_PAYER.secretKey,
     pollingIntervalMs: 10,
     confirmTimeoutMs: 100,
+    requestTimeoutMs: 60_000,
   });
   const says = (validity: { readonly slot: number; readonly value: boolean }, status: object) => {
     respond = (method) => {
