@@ -41,6 +41,7 @@ async function giveBack(worker: WorkerChain): Promise<void> {
   await ask(chain, "anvil_dropAllTransactions");
   await ask(chain, "evm_revert", worker.snapshot);
   worker.snapshot = await ask<string>(chain, "evm_snapshot");
+  await ask(chain, "anvil_removeBlockTimestampInterval");
   // The clock went back, too.
   await ask(chain, "evm_setTime", Math.floor(Date.now() / 1000));
   await chain.resumeMining();

@@ -75,35 +75,6 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, third)).toEqual({ kind: "open" });
   });
 
-  test("an unused payment is open until it expires by the chain's clock", async () => {
-    const request = await sign(kind);
-    const left = Number(permitOf(request).permit2Authorization.deadline) - (await stage.chain.now());
-    await stage.chain.increaseTime(left - 30);
-    expect(await find(kind, request)).toEqual({ kind: "open" });
-    await stage.chain.increaseTime(32);
-    expect(await find(kind, request)).toEqual({ kind: "never" });
-  });
-
-  test("a payment never moves after the payer took its nonce back", async () => {
-    const request = await sign(kind);
-    await invalidate(stage, request);
-    expect(await find(kind, request)).toEqual({ kind: "never" });
-  });
-
-  test("a payment has moved even if the payer takes its nonce back afterwards", async () => {
-    const request = await sign(kind);
-    const transaction = await settle(kind, request);
-    await invalidate(stage, request);
-    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
-  });
-
-  test("a payment never moves if its nonce was taken back twice", async () => {
-    const request = await sign(kind);
-    await invalidate(stage, request);
-    await invalidate(stage, request);
-    expect(await find(kind, request)).toEqual({ kind: "never" });
-  });
-
   test("a payment is unclear if its nonce was used for another payment", async () => {
     const [payer, nonce] = [await createAllower(stage, 2n * AMOUNT), toHex(7n, { size: 32 })];
     const [request, other] = [await sign(kind, payer, nonce), await sign(kind, payer, nonce)];
@@ -112,7 +83,56 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(await find(kind, other)).toEqual({ kind: "moved", transaction });
   });
 
+  test("a payment of another chain, or for other terms, is not looked for", async () => {
+    const request = await sign(kind);
+    proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x2105" } : "pass"));
+    expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
+    proxy.decide(() => "pass");
+    const asked = proxy.calls.length;
+    for (const other of [taking(request, AMOUNT + 1n), taking(request, 0n), taking(request, "x")]) {
+      expect(await find(kind, other)).toMatchObject({ kind: "unclear" });
+    }
+    expect(proxy.calls.length).toBe(asked);
+  });
+});
+
+// Both schemes are looked for in the same way, so each of these tests takes one of them.
+describe("a payment by Permit2", () => {
+  test("an unused payment is open until it expires by the chain's clock", async () => {
+    const kind = "exact";
+    const request = await sign(kind);
+    const deadline = Number(permitOf(request).permit2Authorization.deadline);
+    await stage.mineAt(deadline - 30);
+    expect(await find(kind, request)).toEqual({ kind: "open" });
+    await stage.mineAt(deadline + 2);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
+  test("a payment never moves after the payer took its nonce back", async () => {
+    const kind = "upto";
+    const request = await sign(kind);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
+  test("a payment has moved even if the payer takes its nonce back afterwards", async () => {
+    const kind = "exact";
+    const request = await sign(kind);
+    const transaction = await settle(kind, request);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "moved", transaction });
+  });
+
+  test("a payment never moves if its nonce was taken back twice", async () => {
+    const kind = "upto";
+    const request = await sign(kind);
+    await invalidate(stage, request);
+    await invalidate(stage, request);
+    expect(await find(kind, request)).toEqual({ kind: "never" });
+  });
+
   test("a payment is unclear if the node fails in any question", async () => {
+    const kind = "exact";
     const request = await sign(kind);
     const transaction = await settle(kind, request);
     for (const method of [
@@ -129,6 +149,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 
   test("a payment is unclear if the node names another transaction", async () => {
+    const kind = "upto";
     const request = await sign(kind);
     const other = await sign(kind, await createAllower(stage));
     const transaction = await settle(kind, other);
@@ -139,6 +160,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 
   test("a payment is not reported as never made because of an event, while logs of transfers are missing", async () => {
+    const kind = "exact";
     const request = await sign(kind);
     await settle(kind, request);
     proxy.decide(({ method }) => (method === "eth_getLogs" ? { result: [] } : "pass"));
@@ -148,18 +170,6 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
       method === "eth_getLogs" && JSON.stringify(params).includes("0xddf252ad") ? { result: [] } : "pass",
     );
     expect(await find(kind, request)).toEqual(UNEXPLAINED);
-  });
-
-  test("a payment of another chain, or for other terms, is not looked for", async () => {
-    const request = await sign(kind);
-    proxy.decide(({ method }) => (method === "eth_chainId" ? { result: "0x2105" } : "pass"));
-    expect(await find(kind, request)).toMatchObject({ kind: "unclear" });
-    proxy.decide(() => "pass");
-    const asked = proxy.calls.length;
-    for (const other of [taking(request, AMOUNT + 1n), taking(request, 0n), taking(request, "x")]) {
-      expect(await find(kind, other)).toMatchObject({ kind: "unclear" });
-    }
-    expect(proxy.calls.length).toBe(asked);
   });
 });
 

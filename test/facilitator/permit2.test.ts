@@ -141,8 +141,12 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
     expect(both.map(({ success }) => success).toSorted()).toEqual([false, true]);
     for (const { transaction } of both) expect(transaction).toBe(pending.transaction);
   });
+});
 
+// The node is asked by the same code for both schemes.
+describe("a payment by Permit2 on a node that fails", () => {
   test("a payment is not lost if the node's response to the broadcast is", async () => {
+    const kind = "upto";
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);
@@ -153,6 +157,7 @@ describe.each<Kind>(["exact", "upto"])("a payment of %s by Permit2", (kind) => {
   });
 
   test("a payment is neither made nor finally refused while the node does not respond", async () => {
+    const kind = "exact";
     const proxy = await startRpcProxy(stage.chain.rpcUrl);
     const scheme = openScheme(stage, kind, { privateKey, rpcUrl: proxy.url });
     const request = await payment(kind);

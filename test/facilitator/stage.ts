@@ -102,6 +102,8 @@ export interface Stage {
   sendAhead(request: FacilitatorRequest, gasPrice?: bigint): Promise<Hex>;
   /** Carries out two payments in one transaction, in this order. */
   frontRunBoth(first: FacilitatorRequest, second: FacilitatorRequest): Promise<void>;
+  /** Mines a block at this time, in Unix seconds, which must be later than the latest block's. */
+  mineAt(seconds: number): Promise<void>;
   /** Calls the token from an account that is allowed to, and waits until the call is mined. */
   command(from: Hex, data: Hex): Promise<void>;
   close(): Promise<void>;
@@ -157,6 +159,10 @@ export async function openStage(): Promise<Stage> {
       const data = concat([encodeTransfer(first), encodeTransfer(second)]);
       const hash = await wallet.sendTransaction({ to, data, gas: 500_000n, gasPrice: 10n ** 10n, chain: null });
       await receiptOf(client, hash);
+    },
+    mineAt: async (seconds) => {
+      await rpc("evm_setNextBlockTimestamp", seconds);
+      await chain.mine();
     },
     command: async (from, data) => {
       await rpc("anvil_impersonateAccount", from);

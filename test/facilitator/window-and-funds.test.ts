@@ -15,6 +15,8 @@ let scheme: FacilitatorScheme;
 beforeAll(async () => {
   stage = await openStage();
   privateKey = await stage.signer();
+  // From now on only `mineAt` moves the clock of the chain: seconds that a test takes do not count.
+  await stage.rpc("anvil_setBlockTimestampInterval", 0);
   now = await stage.chain.now();
   scheme = stage.scheme({ privateKey }, () => now * 1000 + 999);
 });
@@ -111,7 +113,7 @@ describe("an authorization by the facilitator's clock", () => {
 describe("an authorization by the chain's clock", () => {
   test("an authorization that has expired by the chain's clock is not paid, even if the facilitator's clock is behind", async () => {
     const payment = await payWithin({ validBefore: now + 100 });
-    await stage.chain.increaseTime(200);
+    await stage.mineAt(now + 200);
     const refused = { errorReason: "invalid_transaction_state", transaction: "" };
     expect(await scheme.settle(payment)).toMatchObject(refused);
     expect(await scheme.verify(payment)).toMatchObject({
