@@ -1,0 +1,518 @@
+/**
+ * Plays a sequence, and returns its transcript.
+ *
+ * Nothing waits for a duration. After each thing that is done, `rest` lets the process go on until nothing happens any more: all bytes
+ * have arrived, no call is under way, and several turns of the event loop have brought nothing new. So what is done next always meets
+ * the same state, on a fast machine and on a slow one.
+ *
+ * @module
+ */
+import { createHttpFacilitator, type Facilitator, type PaymentRequired } from "@farebox/core";
+import type { Payments } from "@farebox/express";
+import { createLatch } from "../faults/latch.js";
+import { toFault } from "../faults/random/facilitator-faults.js";
+import type { Change } from "../faults/random/plan.js";
+import { Chain, Faulty } from "./bank.js";
+import { type Exchange, send } from "./client.js";
+import { Clock, type Timers } from "./clock.js";
+import { createHandler, type Order, type Run } from "./handler.js";
+import { describe, type PassStep, type SendStep, type Sequence, type Step } from "./plan.js";
+import { recorded, type Scribe } from "./records.js";
+import { noteResponse } from "./responses.js";
+import { startSeller } from "./seller.js";
+import type { Stage } from "./stage.js";
+import type { Connection, Shelf } from "./stores.js";
+import { Transcript } from "./transcript.js";
+import { changed, isGood, type Payment, sign, type Variant, write } from "./wallet.js";
+
+/** Turns of the event loop without anything new. The longest silent way between two lines takes four. */
+const QUIET_TURNS = 10;
+
+/** Longer than any request waits for anything. */
+const MOST_WAITS = 400;
+
+/** A process. */
+interface Process {
+  readonly payments: Payments;
+  readonly connection: Connection;
+  readonly timers: Timers;
+  isDead: boolean;
+}
+
+/** What can fail: a facilitator in this process, or one behind HTTP. */
+type Faults = Pick<Faulty, "next" | "always" | "clear">;
+
+interface Request {
+  readonly number: number;
+  readonly payment: Payment | undefined;
+  readonly order: Order;
+  readonly variant: Variant | undefined;
+  readonly exchange: Exchange;
+  readonly side: number;
+  isNoted: boolean;
+}
+
+/** Plays a sequence. Rejects if it never comes to rest. */
+export async function play(stage: Stage, sequence: Sequence): Promise<string> {
+  const clock = new Clock();
+  const uninstall = clock.install();
+  try {
+    const shelf = await stage.warehouse.open(clock.now);
+    const game = new Game(stage, sequence, clock, shelf);
+    try {
+      return await game.play();
+    } finally {
+      await game.end();
+      await shelf.close();
+    }
+  } finally {
+    uninstall();
+  }
+}
+
+class Game {
+  readonly #stage: Stage;
+  readonly #sequence: Sequence;
+  readonly #clock: Clock;
+  readonly #shelf: Shelf;
+  readonly #transcript = new Transcript();
+  readonly #chain: Chain;
+  readonly #faults: Faults[];
+  readonly #facilitators: Facilitator[];
+  readonly #processes: Process[] = [];
+  readonly #payments: Payment[] = [];
+  readonly #requests: Request[] = [];
+  readonly #orders: Order[] = [];
+  readonly #runs: Run[] = [];
+  /** Calls of the store, and of facilitators behind HTTP, that have not ended. */
+  #calls = 0;
+  #held = 0;
+  #challenge: PaymentRequired | undefined;
+
+  constructor(stage: Stage, sequence: Sequence, clock: Clock, shelf: Shelf) {
+    this.#stage = stage;
+    this.#sequence = sequence;
+    this.#clock = clock;
+    this.#shelf = shelf;
+    this.#chain = new Chain(clock.now, isGood);
+    const { facilitators, over } = sequence.seller;
+    const faulty = Array.from({ length: facilitators }, () => new Faulty(this.#chain.facilitator));
+    if (over === "process") {
+      this.#faults = faulty;
+      this.#facilitators = faulty.map(({ facilitator }) => facilitator);
+      return;
+    }
+    stage.putBehind(this.#chain.facilitator);
+    const servers = stage.servers.slice(0, facilitators);
+    this.#faults = servers.map(({ faults }) => ({
+      next: (operation, fault) => {
+        const { reached } = faults.next(operation, fault);
+        if (fault.kind !== "hold") return;
+        void reached.then(() => {
+          this.#held++;
+        });
+      },
+      always: (operation, fault) => void faults.always(operation, fault),
+      clear: () => {
+        faults.clear();
+        this.#held = 0;
+      },
+    }));
+    this.#facilitators = servers.map(({ url }) => this.#counted(createHttpFacilitator({ url })));
+  }
+
+  /** A call over HTTP is under way until it has ended, or is held. */
+  #counted(facilitator: Facilitator): Facilitator {
+    const follow = async <T>(call: Promise<T>): Promise<T> => {
+      this.#calls++;
+      try {
+        return await call;
+      } finally {
+        this.#calls--;
+      }
+    };
+    return {
+      verify: (request, options) => follow(facilitator.verify(request, options)),
+      settle: (request, options) => follow(facilitator.settle(request, options)),
+      supported: (options) => follow(facilitator.supported(options)),
+    };
+  }
+
+  async play(): Promise<string> {
+    const { seller, steps } = this.#sequence;
+    const { head, lines } = describe(this.#sequence);
+    this.#transcript.begin(head);
+    if (seller.supported === "fails") for (const faults of this.#faults) faults.always("supported", { kind: "drop" });
+    for (const at of this.#stage.places.keys()) await this.#start(at);
+    await this.rest();
+    for (const faults of this.#faults) faults.clear();
+    for (const [at, step] of steps.entries()) {
+      this.#transcript.begin(`${at + 1}. ${lines[at] ?? ""}`);
+      await this.#playStep(step);
+    }
+    for (const faults of this.#faults) faults.clear();
+    await this.rest();
+    this.#transcript.begin("two minutes pass, and each payer comes back");
+    await this.#pass(120_000);
+    for (const payment of this.#payments) await this.#comeBack(payment);
+    this.#transcript.begin("an hour passes");
+    await this.#pass(3_600_000);
+    await this.#noteEnd();
+    return this.#transcript.end();
+  }
+
+  /** Ends what is left of it. */
+  async end(): Promise<void> {
+    for (const faults of this.#faults) faults.clear();
+    for (const { letGo } of this.#orders) letGo.open();
+    for (const { exchange } of this.#requests) if (!exchange.isOver) exchange.leave();
+    for (const process of this.#processes) {
+      void process.payments.close();
+      process.isDead = true;
+      process.timers.drop();
+    }
+    await this.rest();
+    for (const process of this.#processes) process.connection.cut();
+  }
+
+  async #start(at: number): Promise<void> {
+    const place = this.#stage.places[at];
+    if (place === undefined) throw new Error(`there is no place ${at}`);
+    const timers = this.#clock.createTimers();
+    const connection = this.#shelf.connect();
+    const isDead = () => self?.isDead ?? false;
+    let self: Process | undefined;
+    const scribe: Scribe = {
+      transcript: this.#transcript,
+      now: this.#clock.now,
+      nameOf: (text) => this.#nameOf(text),
+      laneOf: (payment) => (isDead() ? undefined : `seller ${at}${payment === "" ? "" : `, ${payment}`}`),
+    };
+    const store = recorded(connection.store, scribe, (by) => {
+      if (!isDead()) this.#calls += by;
+    });
+    place.onFirstByte = (request, status) => {
+      const lane = scribe.laneOf(this.#paymentOf(request));
+      if (lane !== undefined) scribe.transcript.note("response", lane, `${request} begins: ${status}`);
+    };
+    const handler = createHandler({
+      plan: this.#sequence.seller,
+      orders: this.#orders,
+      runs: this.#runs,
+      scribe,
+      paymentOf: (request) => this.#paymentOf(request),
+    });
+    const facilitators = this.#facilitators;
+    const payments = await startSeller({
+      place,
+      plan: this.#sequence.seller,
+      scribe,
+      facilitators,
+      store,
+      timers,
+      handler,
+    });
+    self = { payments, connection, timers, isDead: false };
+    this.#processes[at] = self;
+  }
+
+  #paymentOf(request: number): string {
+    const payment = this.#requests[request]?.payment ?? this.#sending;
+    return payment === undefined ? "" : `payment ${payment.number}`;
+  }
+
+  /** The payment of the request that is being sent. */
+  #sending: Payment | undefined;
+
+  /** Which payment an identity, or a nonce, belongs to. */
+  #nameOf(text: string): string {
+    if (text === "") return "";
+    const lower = text.toLowerCase();
+    const found = this.#payments.find(({ nonce }) => lower.includes(nonce) || lower.includes(BigInt(nonce).toString()));
+    return found === undefined ? "" : `payment ${found.number}`;
+  }
+
+  /** Lets everything go on until nothing happens any more. */
+  async rest(): Promise<void> {
+    let [quiet, noted] = [0, this.#transcript.noted];
+    while (quiet < QUIET_TURNS) {
+      await new Promise<void>((resolve) => void setImmediate(resolve));
+      const isNew = this.#transcript.noted !== noted;
+      noted = this.#transcript.noted;
+      quiet = isNew || this.#isBusy() ? 0 : quiet + 1;
+      if (quiet === QUIET_TURNS && this.#shelf.tell()) quiet = 0;
+    }
+  }
+
+  #isBusy(): boolean {
+    return (
+      this.#calls > this.#held || this.#shelf.isTelling() || this.#requests.some((request) => this.#isMoving(request))
+    );
+  }
+
+  /** Whether bytes are under way on a request's connection. */
+  #isMoving({ exchange, side }: Request): boolean {
+    const client = exchange.socket();
+    if (exchange.isOver)
+      return client !== undefined && exchange.hasLeft && this.#stage.places[side]?.otherSideOf(client) !== undefined;
+    if (client === undefined || client.connecting) return true;
+    const server = this.#stage.places[side]?.otherSideOf(client);
+    if (server === undefined) return true;
+    if (client.bytesWritten !== server.bytesRead || server.bytesWritten !== client.bytesRead) return true;
+    return client.writableEnded && !server.readableEnded && !server.destroyed;
+  }
+
+  async #playStep(step: Step): Promise<void> {
+    if (step.kind === "send") return this.#playSend(step);
+    if (step.kind === "pass") return this.#playPass(step);
+    if (step.kind === "die") return this.#die(step.seller);
+    const letGo = createLatch();
+    letGo.open();
+    const order: Order = {
+      handler: "answers",
+      amount: "nothing",
+      client: "reads all",
+      begin: undefined,
+      letGo,
+      onRun: () => {},
+    };
+    this.#ask(step.seller, step.path, order);
+    await this.#untilAnswered();
+  }
+
+  async #playPass({ seconds, settle }: PassStep): Promise<void> {
+    if (settle !== undefined) for (const faults of this.#faults) faults.always("settle", toFault(settle));
+    await this.#pass(seconds * 1000);
+    for (const faults of this.#faults) faults.clear();
+    await this.rest();
+  }
+
+  async #pass(ms: number): Promise<void> {
+    await this.#clock.pass(ms, () => this.rest());
+    this.#noteResponses();
+  }
+
+  async #die(seller: number): Promise<void> {
+    const at = seller % this.#stage.places.length;
+    const process = this.#processes[at];
+    if (process === undefined || this.#stage.kind === "memory") return;
+    process.isDead = true;
+    process.connection.cut();
+    process.timers.drop();
+    this.#stage.places[at]?.cut();
+    void process.payments.close();
+    await this.rest();
+    await this.#start(at);
+    await this.#processes[at]?.payments.recover();
+    await this.rest();
+    this.#noteResponses();
+  }
+
+  async #playSend(step: SendStep): Promise<void> {
+    const [begin, letGo, running] = [createLatch(), createLatch(), createLatch()];
+    const payment = await this.#takePayment(step);
+    if (payment === undefined) return;
+    const { moment } = step;
+    const [first] = this.#faults;
+    if (moment !== undefined && moment.when !== "being served") {
+      const operation = moment.when === "being verified" ? "verify" : "settle";
+      const when = moment.when === "settled, but not answered for" ? "after" : "before";
+      for (const faults of this.#faults) faults.next(operation, { kind: "hold", when });
+    }
+    if (step.verify !== undefined) first?.next("verify", toFault(step.verify));
+    if (step.settle !== undefined) first?.next("settle", toFault(step.settle));
+    const order: Order = {
+      handler: step.handler,
+      amount: step.amount,
+      client: step.client,
+      begin: moment?.when === "being served" ? begin : undefined,
+      letGo,
+      onRun: running.open,
+    };
+    const sent = this.#send(payment, step.change, order, step.seller);
+    await this.rest();
+    const copy: Order = { ...order, client: "reads all", begin: undefined, onRun: () => {} };
+    for (let at = 0; at < step.copies; at++) {
+      this.#send(payment, step.copyChange, copy, step.copySeller);
+      await this.rest();
+    }
+    await this.#act(step, sent);
+    begin.open();
+    for (const faults of this.#faults) faults.clear();
+    await this.rest();
+    if (this.#runs.some(({ isOver }) => !isOver)) await this.#pass(5_000);
+    letGo.open();
+    await this.#untilAnswered();
+  }
+
+  async #act({ moment, seller }: SendStep, { exchange }: Request): Promise<void> {
+    switch (moment?.doing) {
+      case "the client leaves":
+        if (!exchange.isOver) exchange.leave();
+        break;
+      case "the client half-closes":
+        if (!exchange.isOver) exchange.halfClose();
+        break;
+      case "the seller dies":
+        return this.#die(seller);
+      case "a minute passes":
+        return this.#pass(60_000);
+      case "six minutes pass":
+        return this.#pass(360_000);
+      default:
+        return;
+    }
+    await this.rest();
+  }
+
+  /** Requests that wait for something get the time that they wait for. */
+  async #untilAnswered(): Promise<void> {
+    await this.rest();
+    for (let turn = 0; turn < MOST_WAITS && this.#requests.some(({ exchange }) => !exchange.isOver); turn++) {
+      const next = this.#clock.nextMs;
+      if (next === undefined) break;
+      await this.#pass(Math.max(next - this.#clock.now(), 1));
+    }
+    for (const { exchange, number } of this.#requests) {
+      if (exchange.isOver) continue;
+      this.#transcript.note("response", `request ${number}`, "never ends");
+      exchange.leave();
+    }
+    await this.rest();
+    this.#noteResponses();
+  }
+
+  async #takePayment(step: SendStep): Promise<Payment | undefined> {
+    const known =
+      step.payment === 0 ? undefined : this.#payments[(step.payment - 1) % Math.max(this.#payments.length, 1)];
+    if (known !== undefined) return known;
+    const challenge = await this.#askForChallenge(step.seller);
+    if (challenge === undefined) return undefined;
+    const payment = await sign(step, this.#payments.length + 1, challenge, this.#clock.now());
+    this.#payments.push(payment);
+    return payment;
+  }
+
+  /** A quote expires, so that each payment by a dynamic price needs a challenge of its own. */
+  async #askForChallenge(seller: number): Promise<PaymentRequired | undefined> {
+    if (this.#challenge !== undefined && this.#sequence.seller.pricing === "fixed") return this.#challenge;
+    const letGo = createLatch();
+    letGo.open();
+    const order: Order = {
+      handler: "answers",
+      amount: "nothing",
+      client: "reads all",
+      begin: undefined,
+      letGo,
+      onRun: () => {},
+    };
+    const { exchange } = this.#ask(seller, "/goods", order);
+    await this.#untilAnswered();
+    const header = exchange.received?.headers["payment-required"];
+    if (typeof header !== "string") return undefined;
+    const challenge = JSON.parse(Buffer.from(header, "base64").toString()) as PaymentRequired;
+    if (challenge.accepts.length === 0) return undefined;
+    this.#challenge = challenge;
+    return challenge;
+  }
+
+  #ask(seller: number, path: string, order: Order): Request {
+    return this.#open({ seller, path, order, payment: undefined, variant: undefined, token: undefined });
+  }
+
+  #send(payment: Payment, change: Change | Variant, order: Order, seller: number, token?: string): Request {
+    const variant = typeof change === "string" ? changed(payment.home, change) : change;
+    return this.#open({ seller, path: variant.path, order, payment, variant, token });
+  }
+
+  #open(wish: {
+    readonly seller: number;
+    readonly path: string;
+    readonly order: Order;
+    readonly payment: Payment | undefined;
+    readonly variant: Variant | undefined;
+    readonly token: string | undefined;
+  }): Request {
+    const { path, order, payment, variant, token } = wish;
+    const side = wish.seller % this.#stage.places.length;
+    const number = this.#requests.length;
+    this.#orders[number] = order;
+    const header = payment === undefined || variant === undefined ? undefined : write(payment, variant);
+    const exchange = send({
+      port: this.#stage.places[side]?.port ?? 0,
+      agent: this.#stage.agent,
+      method: path === "/free" ? "GET" : "POST",
+      path,
+      headers: {
+        ...(header !== undefined && { "payment-signature": header, "x-payer": String(payment?.payer) }),
+        ...(token !== undefined && { "payment-retry-token": token }),
+        "x-request": String(number),
+        "x-model": String(variant?.model ?? 1),
+      },
+      body: JSON.stringify({ wish: variant?.wish ?? 1 }),
+      from: variant?.from ?? "127.0.0.1",
+      leavesInTheMiddle: order.client === "leaves in the middle",
+    });
+    const request: Request = { number, payment, order, variant, exchange, side, isNoted: false };
+    this.#requests.push(request);
+    return request;
+  }
+
+  #noteResponses(): void {
+    for (const request of this.#requests) {
+      if (request.isNoted || !request.exchange.isOver) continue;
+      request.isNoted = true;
+      noteResponse(this.#transcript, `request ${request.number}`, request.exchange);
+    }
+  }
+
+  /** The payer sends the payment once more, as it was sent first. */
+  async #comeBack(payment: Payment): Promise<void> {
+    const letGo = createLatch();
+    letGo.open();
+    const order: Order = {
+      handler: "answers",
+      amount: "half",
+      client: "reads all",
+      begin: undefined,
+      letGo,
+      onRun: () => {},
+    };
+    // Every other payer kept the token that says who it is.
+    const tokens = this.#requests
+      .filter((one) => one.payment === payment)
+      .map(({ exchange }) => exchange.received?.headers["payment-retry-token"]);
+    const token = tokens.findLast((one) => typeof one === "string");
+    this.#send(
+      payment,
+      payment.home,
+      order,
+      0,
+      payment.number % 2 === 0 && typeof token === "string" ? token : undefined,
+    );
+    await this.#untilAnswered();
+  }
+
+  /** What is left on record, in the ledger and on the chain. */
+  async #noteEnd(): Promise<void> {
+    const { base } = this.#shelf;
+    this.#transcript.begin("at the end");
+    const entries = (await base.ledger?.list({ limit: 1_000 })) ?? [];
+    for (const { number, nonce } of this.#payments) {
+      const moved = this.#chain.transfers.get(nonce);
+      const own = entries.filter(({ transaction }) => transaction === moved?.transaction);
+      const written = own.map(({ amount, attempt, route }) => `${amount} of ${route} at attempt ${attempt}`).join(", ");
+      this.#transcript.note(
+        "state",
+        `payment ${number}`,
+        `moved ${moved?.amount ?? "nothing"}, ledger: ${written || "nothing"}`,
+      );
+    }
+    const strange = entries.filter(
+      ({ transaction }) => ![...this.#chain.transfers.values()].some((one) => one.transaction === transaction),
+    );
+    this.#transcript.note("state", "ledger", `${entries.length} entries, ${strange.length} of them for nothing`);
+    for await (const { state, identity } of base.unfinished())
+      this.#transcript.note("state", this.#nameOf(identity), `is left ${state}`);
+  }
+}

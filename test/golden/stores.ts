@@ -1,0 +1,211 @@
+/**
+ * The stores that golden sequences are played on. Each process has a way of its own to what they share, which its death cuts.
+ *
+ * @module
+ */
+import {
+  type ClaimRequest,
+  createMemoryStore,
+  type MaybePromise,
+  type PaymentStore,
+  RELEASABLE,
+  type Transition,
+} from "@farebox/core";
+import type { Kind } from "./plan.js";
+
+/** The store of one sequence. */
+export interface Shelf {
+  /** The way of a new process to it. */
+  connect(): Connection;
+  /** What is on record, unrecorded. */
+  readonly base: PaymentStore;
+  /** Whether a change has been made of which a watcher has yet to hear. */
+  isTelling(): boolean;
+  /** Calls the watchers that have heard of a change. Returns whether there were any. */
+  tell(): boolean;
+  close(): Promise<void>;
+}
+
+export interface Connection {
+  readonly store: PaymentStore;
+  cut(): void;
+}
+
+/** Opens one store after the other. */
+export interface Warehouse {
+  open(now: () => number): Promise<Shelf>;
+  close(): Promise<void>;
+}
+
+/** Starts the server of a kind of store, if it has one. */
+export async function openWarehouse(kind: Kind): Promise<Warehouse> {
+  if (kind !== "memory" && kind !== "processes") return (await import("./servers.js")).openServer(kind);
+  const isAlone = kind === "memory";
+  return {
+    async open(now) {
+      const base = createMemoryStore(now);
+      if (!isAlone) return shelf({ base, connect: () => travelling(base), close: async () => {} });
+      const connection = { store: base, cut() {} };
+      return { ...shelf({ base, connect: () => base, close: async () => {} }), connect: () => connection };
+    },
+    close: async () => {},
+  };
+}
+
+export interface Shelving {
+  readonly base: PaymentStore;
+  readonly connect: () => PaymentStore;
+  readonly close: () => Promise<void>;
+}
+
+/** Somebody who waits for a change of a record. */
+interface Watcher {
+  readonly identity: string;
+  readonly onChange: () => void;
+  /** Changes that it has not heard of yet. */
+  expected: number;
+  hasHeard: boolean;
+}
+
+/**
+ * Watchers hear of changes when the store's server says so, at any time. They are called only when nothing else is under way, so that the
+ * order is always the same.
+ */
+export function shelf({ base, connect, close }: Shelving): Shelf {
+  const watchers = new Set<Watcher>();
+  const known = new Map<string, { readonly owner: string; readonly state: string }>();
+  const expect = (identity: string) => {
+    for (const watcher of watchers) if (watcher.identity === identity) watcher.expected++;
+  };
+  return {
+    base,
+    close,
+    isTelling: () => [...watchers].some(({ expected }) => expected > 0),
+    tell() {
+      const due = [...watchers].filter(({ hasHeard }) => hasHeard);
+      for (const watcher of due) {
+        watcher.hasHeard = false;
+        watcher.onChange();
+      }
+      return due.length > 0;
+    },
+    connect: () => connectTo(connect(), { watchers, known, expect }),
+  };
+}
+
+interface Shared {
+  readonly watchers: Set<Watcher>;
+  readonly known: Map<string, { readonly owner: string; readonly state: string }>;
+  readonly expect: (identity: string) => void;
+}
+
+/** One process's way to a store. What a dead process asks is never answered. */
+function connectTo(store: PaymentStore, { watchers, known, expect }: Shared): Connection {
+  let isCut = false;
+  const own = new Set<Watcher>();
+  const ask = async <T>(question: () => MaybePromise<T>, seen: (outcome: T) => void = () => {}): Promise<T> => {
+    if (isCut) return new Promise<T>(() => {});
+    const outcome = await question();
+    seen(outcome);
+    return isCut ? new Promise<T>(() => {}) : outcome;
+  };
+  const { renew, watch, keep, ready, runs, exposure, ledger } = store;
+  const view: PaymentStore = {
+    claim: (request: ClaimRequest) =>
+      ask(
+        () => store.claim(request),
+        ({ kind }) => kind === "claimed" && known.set(request.identity, { owner: request.owner, state: "claimed" }),
+      ),
+    find: (identity) => ask(() => store.find(identity)),
+    transition: (change: Transition) =>
+      ask(
+        () => store.transition(change),
+        (isDone) => {
+          if (!isDone) return;
+          known.set(change.identity, { owner: change.newOwner ?? change.owner, state: change.to });
+          expect(change.identity);
+        },
+      ),
+    release: (identity, owner) =>
+      ask(
+        () => store.release(identity, owner),
+        () => {
+          const record = known.get(identity);
+          if (record?.owner !== owner || !RELEASABLE.some((state) => state === record.state)) return;
+          known.delete(identity);
+          expect(identity);
+        },
+      ),
+    async *unfinished() {
+      if (!isCut) yield* store.unfinished();
+    },
+    ...(renew && { renew: (owned, untilMs) => ask(() => Reflect.apply(renew, store, [owned, untilMs])) }),
+    ...(keep && { keep: (name, value) => ask(() => Reflect.apply(keep, store, [name, value])) }),
+    ...(ready && { ready: () => ask(() => Reflect.apply(ready, store, [])) }),
+    ...(watch && {
+      watch: (identity, onChange) =>
+        ask(async () => {
+          const watcher: Watcher = { identity, onChange, expected: 0, hasHeard: false };
+          const stop: () => void = await Reflect.apply(watch, store, [
+            identity,
+            () => {
+              watcher.expected = Math.max(watcher.expected - 1, 0);
+              watcher.hasHeard = true;
+            },
+          ]);
+          watchers.add(watcher);
+          own.add(watcher);
+          return () => {
+            watchers.delete(watcher);
+            stop();
+          };
+        }),
+    }),
+    ...(runs && {
+      runs: { put: (run, nowMs) => ask(() => runs.put(run, nowMs)), remove: (run) => ask(() => runs.remove(run)) },
+    }),
+    ...(exposure && {
+      exposure: {
+        put: (entry, nowMs) => ask(() => exposure.put(entry, nowMs)),
+        remove: (entry) => ask(() => exposure.remove(entry)),
+      },
+    }),
+    ...(ledger && {
+      ledger: {
+        list: (query) => ask(() => ledger.list(query)),
+        find: (id) => ask(() => ledger.find(id)),
+        refund: (change) => ask(() => ledger.refund(change)),
+        erase: (payer) => ask(() => ledger.erase(payer)),
+        count: (added) => ask(() => ledger.count(added)),
+        counts: (days) => ask(() => ledger.counts(days)),
+        hold: (lease) => ask(() => ledger.hold(lease)),
+        sweep: (beforeMs) => ask(() => ledger.sweep(beforeMs)),
+      },
+    }),
+  };
+  const cut = () => {
+    isCut = true;
+    for (const watcher of own) watchers.delete(watcher);
+  };
+  return { store: view, cut };
+}
+
+/** A memory store that is a turn of the event loop away. */
+function travelling(base: PaymentStore): PaymentStore {
+  const travel = () => new Promise<void>((resolve) => void setImmediate(resolve));
+  const ask = async <T>(question: () => MaybePromise<T>): Promise<T> => {
+    await travel();
+    const outcome = await question();
+    await travel();
+    return outcome;
+  };
+  const { ledger } = base;
+  return {
+    claim: (request) => ask(() => base.claim(request)),
+    find: (identity) => ask(() => base.find(identity)),
+    transition: (change) => ask(() => base.transition(change)),
+    release: (identity, owner) => ask(() => base.release(identity, owner)),
+    unfinished: () => base.unfinished(),
+    ...(ledger && { ledger }),
+  };
+}
