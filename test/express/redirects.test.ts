@@ -5,7 +5,6 @@ import { type ChargeableResponse, createPayments, type Payments } from "@farebox
 import type { Express, RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { NEWEST, openShop, PRICED, type Shop, type ShopPlan, VERSIONS } from "./shop.js";
-import { collectWarnings } from "./warnings.js";
 
 const SIGNED = "https://cdn.example.com/song.mp3?sig=1";
 const QUIET = { info() {}, warn() {}, error() {} };
@@ -118,13 +117,12 @@ describe.each(VERSIONS)("on %s", (_, express) => {
   });
 
   test("a redirect to a priced route in front of its table is no sale", async () => {
-    const warned = collectWarnings();
     const shop = await open({
       routes: { "GET /paid": PRICED, "GET /early": PRICED },
       build: (app, payments) => app.get("/early", redirecting).use(payments).get("/paid", redirecting),
     });
     await expectUnsold(shop, "/early");
-    expect(warned).toEqual(["FAREBOX_TABLE_TOO_LATE"]);
+    expect(shop.warnings).toEqual(["FAREBOX_TABLE_TOO_LATE"]);
   });
 
   test("a redirect from an inner app to a priced route of the outer one is no sale", async () => {
