@@ -24,7 +24,7 @@ import express, { type RequestHandler } from "express";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../faults/business.js";
-import { PAY_TO } from "./shop.js";
+import { PATIENT, PAY_TO } from "./shop.js";
 
 const KEY = `0x${"12".repeat(32)}` as const;
 const URL_OF = "https://api.example.com/weather";
@@ -43,7 +43,7 @@ function open(route: RouteByHand = ROUTE, options: Partial<PaymentsOptions> = {}
   const payer = createPayer({ privateKey: KEY });
   facilitator.ledger.fund(payer.address, 1_000_000_000n);
   const events: string[] = [];
-  const payments = createPayments({ facilitator, logger: QUIET, copyWaitMs: 0, ...options });
+  const payments = createPayments({ facilitator, logger: QUIET, deadlines: PATIENT, copyWaitMs: 0, ...options });
   for (const type of ["settled", "cancelled", "unknown"] as const) {
     payments.on(type, (event) => void events.push(event.type === "cancelled" ? event.reason : event.type));
   }
@@ -131,7 +131,7 @@ test("a payment that is verified by hand is verified once: in flight, after sett
 });
 
 test("of ten servers that get one payment at once, one sells it, and it settles once", async () => {
-  const { sale, sign, settled } = open(ROUTE, { copyWaitMs: 10_000 });
+  const { sale, sign, settled } = open(ROUTE, { copyWaitMs: 120_000 });
   const payment = await sign();
   const response = { body: { weather: "sunny" } };
   const got = await Promise.all(

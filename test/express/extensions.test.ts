@@ -16,7 +16,7 @@ import type { PayResult } from "@farebox/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ObservedPlan, type ObservedShop, openObservedShop } from "./observed-shop.js";
 import { createLeasingStore } from "./shared-store.js";
-import { expectNoStrayErrors, PAY_TO, PRICED, VERSIONS } from "./shop.js";
+import { expectNoStrayErrors, PATIENT, PAY_TO, PRICED, VERSIONS } from "./shop.js";
 
 const SCHEMA = { type: "object" };
 const PLAIN = { info: { version: "1", nonce: "none" }, schema: SCHEMA };
@@ -398,10 +398,11 @@ describe.each(VERSIONS)("on %s", (name, express) => {
         },
         { options },
       );
+      const beganMs = Date.now();
       expect((await shop.pay()).status).toBe(200);
       expect(before).toEqual(["settling lease response"]);
       expect(record).toMatchObject({ state: "settling", leaseUntilMs: expect.any(Number) });
-      expect(record?.leaseUntilMs).toBeGreaterThan(Date.now());
+      expect(record?.leaseUntilMs).toBeGreaterThan(beganMs);
     });
 
     test("a settlement that fails does not ask the extension, and one that is found out later does", async () => {
@@ -450,7 +451,13 @@ describe.each(VERSIONS)("on %s", (name, express) => {
         const routes: string[] = [];
         const receipt = ({ route }: SettledContext) => void routes.push(route);
         const extensions = [stampOf({ receipt: receipt as never })];
-        const other = createPayments({ facilitator: shop.facilitator, store, extensions, logger: QUIET });
+        const other = createPayments({
+          facilitator: shop.facilitator,
+          store,
+          extensions,
+          logger: QUIET,
+          deadlines: PATIENT,
+        });
         add(other);
         onTestFinished(() => other.close());
         expect(await other.recover()).toMatchObject({ settled: 1 });

@@ -7,23 +7,21 @@ import { createPayer, createTestFacilitator, type Payer, pay, startFacilitatorSe
 import type express5 from "express";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { serve } from "../faults/business.js";
-import { PRICED, VERSIONS } from "./shop.js";
+import { PATIENT, PRICED, until, VERSIONS } from "./shop.js";
 
 type Way = "fails" | "hangs";
 
 /** Long enough for a settlement breaker to let a probe through. */
 const PAUSE_MS = 30_000;
 
-/** Longer than an honest settlement takes on a busy machine. A settlement that hangs is waited for in two rounds. */
-const SETTLE_MS = 3_000;
-
 afterEach(() => void vi.useRealTimers());
 
-/** A facilitator over HTTP that answers 500, or nothing, when it is told to settle for a hostile payer. */
+/** A facilitator over HTTP that answers 500, at once or when the test says so, when it is told to settle for a hostile payer. */
 async function openHostileBank(way: Way) {
   const facilitator = createTestFacilitator();
   const hostile = new Set<string>();
   const settled: string[] = [];
+  const hanging = new Set<() => void>();
   const server = await startFacilitatorServer({
     facilitator: {
       ...facilitator,
@@ -34,7 +32,7 @@ async function openHostileBank(way: Way) {
         settled.push(authorization.from);
         if (!hostile.has(authorization.from)) return facilitator.settle(request);
         if (way === "fails") throw new RangeError("a poisonous payment");
-        return new Promise<never>(() => {});
+        return new Promise<never>((_resolve, reject) => void hanging.add(() => reject(new RangeError("too late"))));
       },
     },
   });
@@ -49,7 +47,20 @@ async function openHostileBank(way: Way) {
     hostile.add(payer.address);
     return payer;
   };
-  return { server, settled, openPurse, openHostilePurse, forgive: () => hostile.clear() };
+  /** What hangs fails, until a request has its response. */
+  async function letFail<T>(request: Promise<T>): Promise<T> {
+    let isOver = false;
+    const ended = request.finally(() => {
+      isOver = true;
+    });
+    await until(() => {
+      for (const fail of hanging) fail();
+      hanging.clear();
+      return isOver;
+    });
+    return await ended;
+  }
+  return { server, settled, openPurse, openHostilePurse, letFail, hanging, forgive: () => hostile.clear() };
 }
 
 async function openHostileShop(
@@ -59,7 +70,7 @@ async function openHostileShop(
   const bank = await openHostileBank(way);
   const payments = createPayments({
     facilitator: bank.server.url,
-    deadlines: way === "hangs" ? { settleMs: SETTLE_MS } : {},
+    deadlines: PATIENT,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     ...options,
   });
@@ -80,13 +91,13 @@ describe.each(VERSIONS)("%s", (_name, express) => {
   test.each<Way>(["fails", "hangs"])(
     "25 honest payers are served while the facilitator %s for each payment of another payer",
     async (way) => {
-      const { buy, openPurse, openHostilePurse, runs } = await openHostileShop(express, { way });
+      const { buy, openPurse, openHostilePurse, letFail, runs } = await openHostileShop(express, { way });
       const hostile = openHostilePurse();
       for (let round = 0; round < 5; round++) {
         const poison = Promise.all([buy(hostile), buy(hostile)]);
         const honest = await Promise.all(Array.from({ length: 5 }, () => buy(openPurse())));
         expect(honest.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-        for (const { status } of await poison) expect(status).toBe(503);
+        for (const { status } of await letFail(poison)) expect(status).toBe(503);
       }
       // After three failures the hostile payer's own settlements pause, and so do the handlers for them.
       expect(runs()).toBeLessThanOrEqual(25 + 4);
@@ -123,15 +134,17 @@ describe.each(VERSIONS)("%s", (_name, express) => {
 
   test("payments that failed before never take the place of a fresh one, however often they are sent again", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    const { buy, again, openPurse, openHostilePurse, payments } = await openHostileShop(express, { way: "hangs" });
+    const { buy, again, openPurse, openHostilePurse, letFail, payments } = await openHostileShop(express, {
+      way: "hangs",
+    });
     const poisons: PaymentPayload[] = [];
-    for (let time = 0; time < 3; time++) poisons.push((await buy(openHostilePurse())).payment!);
+    for (let time = 0; time < 3; time++) poisons.push((await letFail(buy(openHostilePurse()))).payment!);
     expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("open");
     vi.setSystemTime(Date.now() + PAUSE_MS);
     const repeats = Promise.all(poisons.map(again));
     const served = await buy(openPurse());
     expect(served.status).toBe(200);
-    for (const { status } of await repeats) expect(status).toBe(503);
+    for (const { status } of await letFail(repeats)) expect(status).toBe(503);
     // Three payers' payments failed again, one after another. They do not count twice.
     expect((await payments.health()).facilitators[0]?.breakers.settle).toBe("closed");
     expect((await buy(openPurse())).status).toBe(200);

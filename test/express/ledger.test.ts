@@ -13,7 +13,7 @@ import { sqliteStore } from "@farebox/stores/sqlite";
 import { createPayer, pay } from "@farebox/testing";
 import Libsql from "libsql";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PAY_TO, VERSIONS } from "./shop.js";
+import { PATIENT, PAY_TO, VERSIONS } from "./shop.js";
 import { createShopFacilitator } from "./shop-facilitator.js";
 
 const NETWORK = "eip155:84532";
@@ -31,6 +31,7 @@ async function open(express: (typeof VERSIONS)[number][1]) {
     payTo: { "eip155:*": PAY_TO },
     store: sqliteStore(database),
     logger: QUIET,
+    deadlines: PATIENT,
     copyWaitMs: 0,
   });
   const app = express().set("env", "test");

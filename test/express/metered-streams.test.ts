@@ -6,7 +6,7 @@ import { createPayments, setSettlementOverrides } from "@farebox/express";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express, { type RequestHandler } from "express";
 import { expect, onTestFinished, test } from "vitest";
-import { PAY_TO } from "./shop.js";
+import { PATIENT, PAY_TO } from "./shop.js";
 
 const NETWORK = "eip155:84532";
 const EVENTS = "data: 1\n\ndata: 2\n\n";
@@ -16,7 +16,8 @@ async function buy(handler: RequestHandler, options: { readonly holdBytes?: numb
   const facilitator = createTestFacilitator();
   const payer = createPayer();
   facilitator.ledger.fund(payer.address, 1_000_000n);
-  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} }, ...options });
+  const logger = { info() {}, warn() {}, error() {} };
+  const payments = createPayments({ facilitator, logger, deadlines: PATIENT, ...options });
   const app = express();
   const accepts = { scheme: "upto", price: "$0.01", network: NETWORK, payTo: PAY_TO };
   app.get("/tokens", payments.charge({ accepts }), handler);

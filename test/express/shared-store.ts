@@ -30,11 +30,11 @@ export function createLeasingStore() {
     unfinished: () => memory.unfinished(),
     renew() {},
   };
-  /** Delivered responses are forgotten at once. */
+  /** Delivered responses are forgotten at once, and no other time passes. */
   const timer: StartTimer = (act, delayMs) => {
-    if (delayMs === READABLE_MS) setImmediate(act);
-    const timeout = setTimeout(act, delayMs).unref();
-    return () => clearTimeout(timeout);
+    if (delayMs !== READABLE_MS) return () => {};
+    const soon = setImmediate(act);
+    return () => clearImmediate(soon);
   };
   return {
     options: { store, timer },
