@@ -22,6 +22,12 @@ export class WalletControl {
   /** What methods wait for. */
   readonly waits = new Map<string, Promise<unknown>>();
 
+  /** Forgets what it was asked, and behaves again. */
+  reset(): void {
+    this.calls.length = 0;
+    for (const each of [this.declines, this.fails, this.returns, this.waits]) each.clear();
+  }
+
   count(method: string): number {
     return this.calls.filter((call) => call.method === method).length;
   }
@@ -35,14 +41,19 @@ export class WalletControl {
   }
 }
 
-interface EvmWalletOptions {
-  readonly name?: string;
+/** Whose wallet it is, and where. */
+export interface EvmAccount {
   readonly privateKey: Hex;
   readonly rpcUrl: string;
   /** Where it is at the start. Default 84532. */
   readonly chainId?: number;
   /** The chains that it knows. Default: 1 and 84532. */
   readonly knows?: readonly number[];
+}
+
+/** A wallet of EVM, which may get another account, and forgets what it was asked then. */
+export interface EvmWallet extends WalletControl {
+  become(account: EvmAccount): void;
 }
 
 const ICON =
@@ -57,13 +68,23 @@ interface PageWindow {
 type Reply = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
 
 /** Injects an EVM wallet into every page. */
-export async function injectEvmWallet(context: BrowserContext, options: EvmWalletOptions): Promise<WalletControl> {
-  const { name = "Test Fox", privateKey, rpcUrl, knows = [1, 84532] } = options;
-  const control = new WalletControl();
-  const account = privateKeyToAccount(privateKey);
-  const client = createWalletClient({ account, chain: baseSepolia, transport: http(rpcUrl) });
-  const known = new Set(knows);
-  let chainId = options.chainId ?? 84532;
+export async function injectEvmWallet(
+  context: BrowserContext,
+  { name = "Test Fox", ...first }: EvmAccount & { readonly name?: string },
+): Promise<EvmWallet> {
+  const { rpcUrl } = first;
+  const open = ({ privateKey, chainId = 84532, knows = [1, 84532] }: EvmAccount) => {
+    const account = privateKeyToAccount(privateKey);
+    const client = createWalletClient({ account, chain: baseSepolia, transport: http(rpcUrl) });
+    return { account, client, known: new Set(knows), chainId };
+  };
+  let own = open(first);
+  const control: EvmWallet = Object.assign(new WalletControl(), {
+    become(account: EvmAccount) {
+      control.reset();
+      own = open(account);
+    },
+  });
 
   const forward = async (method: string, params: unknown): Promise<unknown> => {
     const call = { jsonrpc: "2.0", id: 1, method, params };
@@ -75,28 +96,28 @@ export async function injectEvmWallet(context: BrowserContext, options: EvmWalle
     switch (method) {
       case "eth_requestAccounts":
       case "eth_accounts":
-        return { result: [account.address] };
+        return { result: [own.account.address] };
       case "eth_chainId":
-        return { result: `0x${chainId.toString(16)}` };
+        return { result: `0x${own.chainId.toString(16)}` };
       case "wallet_switchEthereumChain": {
         const asked = Number((params[0] as { readonly chainId: string }).chainId);
-        if (!known.has(asked)) return { error: { code: 4902, message: "Unrecognized chain ID" } };
-        chainId = asked;
+        if (!own.known.has(asked)) return { error: { code: 4902, message: "Unrecognized chain ID" } };
+        own.chainId = asked;
         return { result: null };
       }
       case "wallet_addEthereumChain":
-        known.add(Number((params[0] as { readonly chainId: string }).chainId));
+        own.known.add(Number((params[0] as { readonly chainId: string }).chainId));
         return { result: null };
       case "eth_signTypedData_v4": {
         const typed = JSON.parse(String(params[1])) as TypedDataDefinition;
         // As MetaMask does.
-        if (Number(typed.domain?.chainId) !== chainId) return { error: { code: -32603, message: "wrong chain" } };
+        if (Number(typed.domain?.chainId) !== own.chainId) return { error: { code: -32603, message: "wrong chain" } };
         const { EIP712Domain: _, ...types } = typed.types as Record<string, never>;
-        return { result: await account.signTypedData({ ...typed, types } as TypedDataDefinition) };
+        return { result: await own.account.signTypedData({ ...typed, types } as TypedDataDefinition) };
       }
       case "eth_sendTransaction": {
         const { to, data } = params[0] as { readonly to: Hex; readonly data: Hex };
-        return { result: await client.sendTransaction({ to, data }) };
+        return { result: await own.client.sendTransaction({ to, data }) };
       }
       default:
         return { result: await forward(method, params) };

@@ -4,68 +4,46 @@
 import { setSettlementOverrides } from "@farebox/express";
 import { anvilAccounts } from "@farebox/testing";
 import type { Express } from "express";
-import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { keypair, TOKEN_2022 } from "../../packages/svm/src/payments.fixture.js";
-import { CHROMIUM, type EvmPayer, openPage, type Shop, SOLANA_PAYEE, Stage } from "./stage.js";
-import { injectEvmWallet, injectSolanaWallet, type WalletControl } from "./wallets.js";
+import { openPage, paid, pay, type Scene, type Shop, SOLANA_PAYEE, SOLANA_PAYER, told } from "./stage.js";
+import { injectEvmWallet, injectSolanaWallet } from "./wallets.js";
 
-const SVM_PAYER = keypair(61);
 const JSON_ROUTE = { "GET /weather": { price: "$0.01", description: "The weather" } } as const;
 const sendWeather = (app: Express) => void app.get("/weather", (_req, res) => void res.json({ weather: "sunny" }));
 
-describe.skipIf(CHROMIUM === undefined)("a person", () => {
-  let stage: Stage;
-  let payer: EvmPayer;
-  let context: BrowserContext;
-  beforeAll(async () => {
-    stage = await Stage.start();
-  });
-  afterAll(() => stage.close());
-
-  /** A new payer with a wallet in a new profile of the browser. */
-  async function arrive(
-    options: Partial<Parameters<typeof injectEvmWallet>[1]> & { readonly usdc?: bigint; readonly eth?: bigint } = {},
-  ): Promise<WalletControl> {
-    const { usdc, eth, ...wallet } = options;
-    payer = await stage.payer(usdc, eth);
-    await context?.close();
-    context = await stage.context();
-    return injectEvmWallet(context, { ...payer, rpcUrl: stage.chain.rpcUrl, ...wallet });
-  }
-
-  const pay = (page: Page) => page.getByRole("button", { name: "Pay" }).click();
-  const paid = (page: Page) => page.getByRole("heading", { name: "Paid" }).waitFor();
-  const problem = (page: Page) => page.locator("#problem .problem").textContent();
-  const received = (shop: Shop) => stage.chain.balanceOf(shop.payee);
+export function testPaying(scene: Scene): void {
+  const received = (shop: Shop) => scene().stage.chain.balanceOf(shop.payee);
 
   test("pays with EIP-3009, and reads JSON and a receipt", async () => {
-    const wallet = await arrive();
+    const { stage, window } = scene();
+    const payer = await window.arrive();
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page, complaints } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
     await paid(page);
     expect(await page.locator("pre").textContent()).toBe('{\n  "weather": "sunny"\n}');
     expect(await page.locator("#receipt a").getAttribute("href")).toMatch(/^https:\/\/sepolia\.basescan\.org\/tx\/0x/);
     expect(await received(shop)).toBe(10_000n);
     expect(await stage.chain.balanceOf(payer.address)).toBe(990_000n);
-    expect(wallet.count("eth_signTypedData_v4")).toBe(1);
-    expect(complaints).toEqual([]);
+    expect(window.wallet.count("eth_signTypedData_v4")).toBe(1);
+    expect(window.complaints).toEqual([]);
   });
 
   test("pays on Solana, with a transaction that the page built", async () => {
-    stage.svm.setBalance(SVM_PAYER.publicKey.toBase58(), 1_000_000n);
+    const { stage, window } = scene();
+    stage.svm.setBalance(SOLANA_PAYER.publicKey.toBase58(), 1_000_000n);
     const before = stage.svm.balanceOf(SOLANA_PAYEE) ?? 0n;
     const accepts = { network: stage.svm.network, price: "$0.02", payTo: SOLANA_PAYEE } as const;
     const shop = await stage.sell({ "GET /weather": { accepts } }, (app) =>
       app.get("/weather", (_req, res) => void res.type("text").send("sunny")),
     );
-    const sun = await stage.context();
-    const wallet = await injectSolanaWallet(sun, { keypair: SVM_PAYER });
-    const { page, complaints } = await openPage(sun, `${shop.url}/weather`);
+    await window.arrive();
+    const { sun: wallet } = window;
+    const page = await window.visit(`${shop.url}/weather`);
     wallet.declines.add("signTransaction");
     await pay(page);
-    await expect.poll(() => problem(page)).toBe("You declined in Test Sun. Nothing was charged.");
+    await told(page, "You declined in Test Sun. Nothing was charged.");
     wallet.declines.clear();
     await page.getByRole("button", { name: "Try again" }).click();
     await paid(page);
@@ -75,14 +53,14 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
     );
     expect(stage.svm.balanceOf(SOLANA_PAYEE)).toBe(before + 20_000n);
     expect(wallet.count("signTransaction")).toBe(2);
-    expect(complaints).toEqual([]);
-    await sun.close();
+    expect(window.complaints).toEqual([]);
   });
 
   test("pays on Solana with a token of Token-2022 and the memo that the seller demands", async () => {
+    const { stage, window } = scene();
     const token = { mint: keypair(62).publicKey.toBase58(), program: "token-2022" } as const;
     stage.svm.createToken(token);
-    stage.svm.setBalance(SVM_PAYER.publicKey.toBase58(), 100n, token);
+    stage.svm.setBalance(SOLANA_PAYER.publicKey.toBase58(), 100n, token);
     stage.svm.setBalance(SOLANA_PAYEE, 0n, token);
     const price = { asset: token.mint, amount: "7" };
     const accepts = {
@@ -92,23 +70,23 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
       extra: { memo: "order 7 \u00e4\u{1f600}" },
     };
     const shop = await stage.sell({ "GET /weather": { accepts } }, sendWeather);
-    const sun = await stage.context();
-    await injectSolanaWallet(sun, { keypair: SVM_PAYER });
-    const { page } = await openPage(sun, `${shop.url}/weather`);
+    await window.arrive();
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
     await paid(page);
     expect(stage.svm.balanceOf(SOLANA_PAYEE, token)).toBe(7n);
     expect(TOKEN_2022.toBase58()).toMatch(/^Tokenz/);
-    await sun.close();
   });
 
   test("switches the network; an unknown one is added to the wallet", async () => {
-    const wallet = await arrive({ chainId: 1, knows: [1] });
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive({ chainId: 1, knows: [1] });
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     wallet.declines.add("wallet_addEthereumChain");
     await pay(page);
-    await expect.poll(() => problem(page)).toBe("You declined in Test Fox. Nothing was charged.");
+    await told(page, "You declined in Test Fox. Nothing was charged.");
     wallet.declines.clear();
     await page.getByRole("button", { name: "Try again" }).click();
     await paid(page);
@@ -118,25 +96,27 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
   });
 
   test("a wallet that stays on another network is told, and nothing is signed", async () => {
-    const wallet = await arrive({ chainId: 1, knows: [1, 84532] });
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive({ chainId: 1, knows: [1, 84532] });
     wallet.fails.set("wallet_switchEthereumChain", { code: -32603, message: "no" });
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
-    await expect
-      .poll(() => problem(page))
-      .toBe("Test Fox is on another network. Switch it to Base Sepolia, and try again.");
+    await told(page, "Test Fox is on another network. Switch it to Base Sepolia, and try again.");
     expect(wallet.count("eth_signTypedData_v4")).toBe(0);
   });
 
   test("declines, and pays once afterwards", async () => {
-    const wallet = await arrive();
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive();
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     for (const method of ["eth_requestAccounts", "eth_signTypedData_v4"]) {
       wallet.declines.add(method);
       await page.locator("#pay").click();
-      await expect.poll(() => problem(page)).toBe("You declined in Test Fox. Nothing was charged.");
+      await told(page, "You declined in Test Fox. Nothing was charged.");
       wallet.declines.clear();
     }
     expect(await received(shop)).toBe(0n);
@@ -146,26 +126,28 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
   });
 
   test("has too little, and reads how much is missing before anything is signed", async () => {
-    const wallet = await arrive({ usdc: 4_000n });
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive({ usdc: 4_000n });
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
-    await expect
-      .poll(() => problem(page))
-      .toBe("Your balance of 0.004 USDC is too low: 0.006 USDC are missing on Base Sepolia.");
+    await told(page, "Your balance of 0.004 USDC is too low: 0.006 USDC are missing on Base Sepolia.");
     expect(await page.locator("#balance").textContent()).toBe("Your balance: 0.004 USDC");
     expect(wallet.count("eth_signTypedData_v4")).toBe(0);
   });
 
   test("pays a plain token by Permit2, with an approval of exactly the amount", async () => {
-    const wallet = await arrive({ eth: 10n ** 18n });
+    const { stage, window } = scene();
+    const { wallet } = window;
+    const payer = await window.arrive({ eth: 10n ** 18n });
     const token = await stage.chain.deployToken(payer.address);
     const price = { asset: token, amount: "5000", extra: { assetTransferMethod: "permit2" } };
     const shop = await stage.sell(
       { "GET /weather": { accepts: { network: stage.chain.network, price, payTo: anvilAccounts[5]!.address } } },
       sendWeather,
     );
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
     await paid(page);
     const [{ params }] = wallet.calls.filter(({ method }) => method === "eth_sendTransaction") as [never];
@@ -174,7 +156,9 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
   });
 
   test("approves a maximum by signature alone, and is charged for the usage", async () => {
-    const wallet = await arrive();
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive();
     const { address: payTo } = await stage.payer(0n);
     const accepts = { scheme: "upto", network: stage.chain.network, price: "$0.05", payTo } as const;
     const shop = await stage.sell({ "GET /words": { accepts } }, (app) =>
@@ -183,7 +167,7 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
         res.json({ words: 12 });
       }),
     );
-    const { page } = await openPage(context, `${shop.url}/words`);
+    const page = await window.visit(`${shop.url}/words`);
     expect(await page.locator("#price").textContent()).toBe("up to $0.05");
     await page.getByRole("button", { name: "Approve up to $0.05" }).click();
     await paid(page);
@@ -194,7 +178,9 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
   });
 
   test("pays for a form that was sent, and its fields arrive", async () => {
-    const wallet = await arrive();
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive();
     const { default: express } = await import("express");
     const shop = await stage.sell(
       { "POST /order": { price: "$0.01" } },
@@ -206,45 +192,50 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
       },
       { before: (app) => void app.use(express.urlencoded({ extended: false })) },
     );
-    const { page, complaints } = await openPage(context, `${shop.url}/`);
+    const page = await window.visit(`${shop.url}/`);
     await page.getByRole("button", { name: "Go" }).click();
     await pay(page);
     await page.locator("#got").waitFor();
     expect(await page.locator("#got").textContent()).toBe("1 & 2");
     expect(await received(shop)).toBe(10_000n);
     expect(wallet.count("eth_signTypedData_v4")).toBe(1);
-    expect(complaints).toEqual([]);
+    expect(window.complaints).toEqual([]);
   });
 
   test("reads that a form cannot be sent again if its fields are not known", async () => {
-    await arrive();
+    const { stage, window } = scene();
+    await window.arrive();
     const shop = await stage.sell({ "POST /order": { price: "$0.01" } }, (app) => {
       app.get("/", (_req, res) => {
         res.send('<form method="post" action="/order"><input name="a" value="1"><button>Go</button></form>');
       });
+      app.post("/order", (_req, res) => void res.send("ordered"));
     });
-    const { page } = await openPage(context, `${shop.url}/`);
+    const page = await window.visit(`${shop.url}/`);
     await page.getByRole("button", { name: "Go" }).click();
-    await expect.poll(() => problem(page)).toMatch(/^You sent a form, and its content is not known/);
+    await told(page, /^You sent a form, and its content is not known/);
     expect(await page.locator("#pay").isDisabled()).toBe(true);
   });
 
   test("is not charged for a handler that fails", async () => {
-    await arrive();
+    const { stage, window } = scene();
+    await window.arrive();
     const shop = await stage.sell(JSON_ROUTE, (app) =>
       app.get("/weather", (_req, res) => void res.status(500).json({ error: "broken" })),
     );
-    const { page } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     await pay(page);
-    await expect.poll(() => problem(page)).toMatch(/^The server responded with 500.*You were not charged\.$/);
+    await told(page, /^The server responded with 500.*You were not charged\.$/);
     expect(await page.locator("pre").textContent()).toContain("broken");
     expect(await received(shop)).toBe(0n);
   });
 
   test("a wallet that returns nonsense is told by name, charges nothing, and can be used again", async () => {
-    const wallet = await arrive();
+    const { stage, window } = scene();
+    const { wallet } = window;
+    await window.arrive();
     const shop = await stage.sell(JSON_ROUTE, sendWeather);
-    const { page, complaints } = await openPage(context, `${shop.url}/weather`);
+    const page = await window.visit(`${shop.url}/weather`);
     const nonsense: readonly (readonly [method: string, value: unknown])[] = [
       ["eth_requestAccounts", null],
       ["eth_requestAccounts", ["me"]],
@@ -263,7 +254,7 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
     }
     wallet.fails.set("eth_signTypedData_v4", { code: -32000, message: "<b>broken</b>" });
     await page.locator("#pay").click();
-    await expect.poll(() => problem(page)).toBe("Test Fox failed: <b>broken</b>");
+    await told(page, "Test Fox failed: <b>broken</b>");
     wallet.fails.clear();
     expect(await received(shop)).toBe(0n);
     // A wallet that does not say the balance is no hindrance.
@@ -271,14 +262,16 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
     await page.locator("#pay").click();
     await paid(page);
     expect(await received(shop)).toBe(10_000n);
-    expect(complaints).toEqual([]);
+    expect(window.complaints).toEqual([]);
   });
 
   test("chooses between two wallets and two networks", async () => {
-    await arrive();
-    const second = await stage.payer();
+    const { stage } = scene();
+    const [payer, second] = [await stage.payer(), await stage.payer()];
+    const context = await stage.context();
+    await injectEvmWallet(context, { ...payer, rpcUrl: stage.chain.rpcUrl });
     await injectEvmWallet(context, { ...second, name: "Second", rpcUrl: stage.chain.rpcUrl });
-    await injectSolanaWallet(context, { keypair: SVM_PAYER });
+    await injectSolanaWallet(context, { keypair: SOLANA_PAYER });
     const networks = [stage.svm.network, stage.chain.network] as const;
     const shop = await stage.sell(JSON_ROUTE, sendWeather, { networks });
     const { page } = await openPage(context, `${shop.url}/weather`);
@@ -288,5 +281,6 @@ describe.skipIf(CHROMIUM === undefined)("a person", () => {
     await paid(page);
     expect(await stage.chain.balanceOf(second.address)).toBe(990_000n);
     expect(await stage.chain.balanceOf(payer.address)).toBe(1_000_000n);
+    await context.close();
   });
-});
+}
