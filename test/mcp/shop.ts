@@ -5,7 +5,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import type { PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
+import type { Deadlines, PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
 import type { Payments } from "@farebox/express";
 import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
 import type { Payer } from "@farebox/testing";
@@ -80,7 +80,7 @@ export interface Shop extends Buyer, Business {
 
 /** Opens the shop. */
 export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
-  const business = await openBusiness(plan);
+  const business = await openBusiness({ ...plan, options: { ...plan.options, deadlines: deadlinesOf(plan) } });
   const { payer, payments } = business;
   let runs = 0;
   const count = () => ++runs;
@@ -101,6 +101,14 @@ export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
     connect,
   };
 }
+
+/** The facilitator is in this process: a call that takes long is no failure, unless it is the subject. */
+const deadlinesOf = ({ options }: ShopPlan): Partial<Deadlines> => ({
+  verifyMs: 120_000,
+  settleMs: 120_000,
+  supportedMs: 120_000,
+  ...options?.deadlines,
+});
 
 const sellGoods: NonNullable<ShopPlan["sell"]> = (tools, { count }) => {
   const config = { price: "$0.01", description: "Goods", inputSchema: { kind: z.string().default("any") } } as const;
