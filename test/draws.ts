@@ -1,8 +1,9 @@
 /**
  * From which seeds a generated test draws its cases, and how often.
  *
- * `pnpm test` draws once, always from the same seed: a failure is due to a change. `pnpm test:long` draws from one new seed after
- * another until its time is over. A failure names its seed, and `FAREBOX_SEED` repeats exactly that draw.
+ * `pnpm test` draws once, always from the same seed: a failure is due to a change. A test that keeps seeds of its own draws from
+ * each of them, and from a new one. `pnpm test:long` draws from one new seed after another until its time is over. A failure names
+ * its seed, and `FAREBOX_SEED` repeats exactly that draw.
  *
  * - `FAREBOX_SEED`: the first seed.
  * - `FAREBOX_SECONDS`: for how long each generated test draws again. Unset: one draw.
@@ -26,13 +27,20 @@ export interface Draws {
   readonly timeoutMs: number;
 }
 
-/** Reads the settings and prints them, so that every run can be repeated. */
-export function readDraws(title: string): Draws {
+/**
+ * Reads the settings and prints them, so that every run can be repeated.
+ *
+ * @param kept - Seeds that `pnpm test` draws from before a new one.
+ */
+export function readDraws(title: string, kept: readonly number[] = []): Draws {
   const seconds = readNumber("FAREBOX_SECONDS") ?? 0;
-  const first = readNumber("FAREBOX_SEED") ?? (seconds === 0 ? USUAL_SEED : Date.now() % 0x3fffffff);
+  const asked = readNumber("FAREBOX_SEED");
+  const isUsual = seconds === 0 && asked === undefined;
+  const first = asked ?? (isUsual && kept.length === 0 ? USUAL_SEED : Date.now() % 0x3fffffff);
   console.log(`${title}: FAREBOX_SEED=${first}${seconds === 0 ? "" : `, and others for ${seconds} seconds`}`);
   return {
     *seeds(wantsMore = () => false) {
+      if (isUsual) yield* kept;
       const endsAt = performance.now() + seconds * 1_000;
       let seed = first;
       do {

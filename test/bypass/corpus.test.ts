@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { collectWarnings } from "../express/shop.js";
 import type { Case, Must, Version } from "./case.js";
 import { CORPUS, casesByApp } from "./corpus.js";
 import { farebox, unpriced } from "./sellers.js";
@@ -25,15 +26,10 @@ afterAll(() => stage.close());
 const WARN: Readonly<Record<string, readonly string[]>> = { "proxy-one-path": ["FAREBOX_KEY_UNREACHABLE"] };
 
 describe.each<Version>([5, 4])("on Express %i, without payment", (version) => {
-  const warnings: unknown[] = [];
-  beforeEach(() => {
-    warnings.length = 0;
-    vi.spyOn(process, "emitWarning").mockImplementation((_, options) => void warnings.push(readCode(options)));
-  });
-
   test.each(casesByApp(version).map((cases) => [cases[0].name, cases] as const))(
     "every request to the app of '%s' has its verdict",
     async (name, cases) => {
+      const warnings = collectWarnings();
       const attempt = stage.build(cases[0], version, farebox);
       const seen: object[] = [];
       // The other way round on Express 4: with its first request a table meets its app.
@@ -60,10 +56,6 @@ function mustOf({ name, must }: Case): Must {
 
 function told({ name, request, why }: Case) {
   return { name, request, why };
-}
-
-function readCode(options: unknown): unknown {
-  return typeof options === "object" && options !== null && "code" in options ? options.code : options;
 }
 
 /** What would not be served anyway, and is priced all the same: neither the table nor the gate before a file server knows that. */

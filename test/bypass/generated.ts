@@ -9,9 +9,9 @@
  */
 import { createTestFacilitator } from "@farebox/testing";
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { readDraws, USUAL_SEED } from "../draws.js";
-import { VERSIONS } from "../express/shop.js";
+import { expect, onTestFailed, onTestFinished, test } from "vitest";
+import { readDraws } from "../draws.js";
+import { collectWarnings, VERSIONS } from "../express/shop.js";
 import { appPlans, HANDLER_SORTS, type ItemPlan, REWRITERS, ROUTE_METHODS } from "./app-plan.js";
 import { openCourt } from "./court.js";
 import { type Court, createTally, judgeApp, type Tally } from "./judge.js";
@@ -22,7 +22,9 @@ import { resolveApp } from "./resolved-app.js";
 
 const features = readFeatures({ facilitator: createTestFacilitator() });
 /** In one draw. */
-const APPS = 80;
+const APPS = 10;
+/** Together they draw every kind of middleware, group, route, price and request; `pnpm test` adds a new one. */
+const KEPT: Readonly<Record<Dialect, readonly number[]>> = { "Express 4": [92, 773], "Express 5": [92, 111] };
 /** About fifty for an app, as it takes longer to build than to ask; and one is enough to fail. */
 const requests = fc.array(requestPlans(), { minLength: 1, maxLength: 100, size: "max" });
 /** On a slow machine. */
@@ -30,7 +32,7 @@ const MS_PER_REQUEST = 10;
 
 /** The generated tests of one version of Express. */
 export function testGenerated(name: Dialect): void {
-  const draws = readDraws(`requests without payment, ${name}`);
+  const draws = readDraws(`requests without payment, ${name}`, KEPT[name]);
   const wanted = Number(process.env["FAREBOX_REQUESTS"] ?? 0);
   const express = VERSIONS.find(([one]) => one === name)?.[1];
   if (express === undefined) throw new TypeError(`there is no ${name}`);
@@ -38,30 +40,27 @@ export function testGenerated(name: Dialect): void {
   test(
     "no priced handler runs unpaid, no other price is charged, and every request is answered",
     async () => {
+      // Generated apps have mistakes on purpose.
+      collectWarnings();
       const court = await openCourt(name, express);
+      onTestFinished(() => court.close());
       const tally = createTally();
-      try {
-        for (const seed of draws.seeds(() => tally.requests < wanted)) {
-          const before = { ...tally };
-          await judgeMany(court, seed, tally);
-          // A run in which nothing could be bought would prove nothing.
-          const [sent, stopped, sold, given] = (["requests", "stopped", "sold", "given"] as const).map(
-            (one) => tally[one] - before[one],
-          ) as [number, number, number, number];
-          expect(sent).toBeGreaterThan(25 * APPS);
-          expect(Math.min(stopped, sold, given)).toBeGreaterThan(sent / 100);
-        }
-      } finally {
-        console.log(`${name}: ${JSON.stringify(tally)}`);
-        await court.close();
-      }
+      let seed = 0;
+      onTestFailed(() => {
+        const unanswered = court.line.unanswered();
+        if (unanswered !== undefined) console.error(`no response, with FAREBOX_SEED=${seed}, to ${unanswered}`);
+      });
+      for (seed of draws.seeds(() => tally.requests < wanted)) await judgeMany(court, seed, tally);
+      console.log(`${name}: ${JSON.stringify(tally)}`);
+      // A run in which nothing could be bought would prove nothing.
+      expect(Math.min(tally.stopped, tally.sold, tally.given)).toBeGreaterThan(tally.requests / 200);
     },
     draws.timeoutMs + wanted * MS_PER_REQUEST,
   );
 
-  test("the usual draw has every kind of middleware, group, route, price and request", () => {
+  test("the seeds that are kept draw every kind of middleware, group, route, price and request", () => {
     const plans = fc.tuple(appPlans(name, features), requests);
-    const drawn = fc.sample(plans, { seed: USUAL_SEED, numRuns: APPS });
+    const drawn = KEPT[name].flatMap((seed) => fc.sample(plans, { seed, numRuns: APPS }));
     const [groups, routes] = partition(drawn.flatMap(([app]) => listItems(app.items)));
     expect(new Set(drawn.flatMap(([app]) => app.rewriters))).toEqual(new Set(REWRITERS));
     expect(new Set(drawn.flatMap(([app]) => app.between))).toEqual(new Set(REWRITERS));
@@ -97,22 +96,21 @@ function partition(items: readonly ItemPlan[]) {
 
 /** Fails with the report of the smallest app and request that something is wrong with. */
 async function judgeMany(court: Court, seed: number, tally: Tally): Promise<void> {
+  let smaller = 0;
   const property = fc.asyncProperty(appPlans(court.name, features), requests, async (plan, sent) => {
+    if (smaller > MOST_SMALLER) return;
     const [finding] = await judgeApp(court, resolveApp(plan), { requests: sent, tally });
+    if (finding !== undefined || smaller > 0) smaller++;
     if (finding !== undefined) throw new FoundError(finding.report);
   });
-  const { failed, errorInstance } = await fc.check(property, {
-    seed,
-    numRuns: APPS,
-    interruptAfterTimeLimit: SHRINK_MS,
-  });
+  const { failed, errorInstance } = await fc.check(property, { seed, numRuns: APPS });
   if (!failed) return;
   if (errorInstance instanceof FoundError) expect.fail(`${errorInstance.message}\n  repeat with FAREBOX_SEED=${seed}`);
   throw errorInstance;
 }
 
-/** A draw takes a tenth of it. The rest is for finding the smallest app. */
-const SHRINK_MS = 100_000;
+/** So many apps are tried to find the smallest one. */
+const MOST_SMALLER = 300;
 
 /** Tells a finding from a mistake in the test itself. */
 class FoundError extends Error {}

@@ -22,7 +22,6 @@ export function priceOf(cents: Cents): RouteConfig {
 export const PRICED: RouteConfig = priceOf(1);
 
 const FUNDS = 1_000_000_000_000n;
-const SIGNED_AHEAD = 64;
 
 export interface Purse {
   readonly facilitator: Facilitator;
@@ -32,12 +31,12 @@ export interface Purse {
   giveBack(cents: Cents, header: string): void;
 }
 
-/** Creates a payer with signed payments. The line is used once for each price, to ask for the offer. */
+/** Creates a payer, who signs what is taken. The line is used once for each price, to ask for the offer. */
 export async function createPurse(line: RawLine): Promise<Purse> {
   const payer = createPayer();
   const facilitator = createTestFacilitator();
   facilitator.ledger.fund(payer.address, FUNDS);
-  const piles = new Map<Cents, { readonly signed: string[]; readonly sign: () => Promise<string> }>();
+  const piles = new Map<Cents, { readonly unused: string[]; readonly sign: () => Promise<string> }>();
   for (const cents of PRICES) {
     line.serve(express5().get("/", createPayments({ facilitator }).charge(priceOf(cents))));
     const answer = await line.ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET");
@@ -46,12 +45,12 @@ export async function createPurse(line: RawLine): Promise<Purse> {
     const [offer] = challenge?.accepts ?? [];
     if (challenge === undefined || offer === undefined) throw new Error(`no offer in ${JSON.stringify(answer)}`);
     const sign = async () => encodePaymentSignature(await payer.signExact(offer, { challenge }));
-    piles.set(cents, { signed: await Promise.all(Array.from({ length: SIGNED_AHEAD }, sign)), sign });
+    piles.set(cents, { unused: [], sign });
   }
   return {
     facilitator,
-    take: async (cents) => piles.get(cents)?.signed.pop() ?? (await piles.get(cents)?.sign()) ?? "",
-    giveBack: (cents, unused) => void piles.get(cents)?.signed.push(unused),
+    take: async (cents) => piles.get(cents)?.unused.pop() ?? (await piles.get(cents)?.sign()) ?? "",
+    giveBack: (cents, unused) => void piles.get(cents)?.unused.push(unused),
   };
 }
 

@@ -21,6 +21,8 @@ export interface RawLine {
   serve(listener: RequestListener, look?: (req: IncomingMessage) => void): void;
   /** Sends one request; a HEAD request has an answer without body. */
   ask(request: string, method: string): Promise<RawAnswer>;
+  /** The request that has no answer yet. A test that ends before one came has found a server that does not respond. */
+  unanswered(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -39,16 +41,25 @@ export async function openRawLine(): Promise<RawLine> {
   server.listen(path);
   await once(server, "listening");
   const client = createClient(path);
+  let asked: string | undefined;
   return {
     serve: (listener, look) => {
       current = listener;
       lookFirst = look;
     },
-    ask: client.ask,
+    ask: async (request, method) => {
+      asked = request;
+      const answer = await client.ask(request, method);
+      asked = undefined;
+      return answer;
+    },
+    unanswered: () => asked,
     close: async () => {
       client.close();
-      server.closeAllConnections();
+      const closed = once(server, "close");
       server.close();
+      server.closeAllConnections();
+      await closed;
       await rm(folder, { recursive: true });
     },
   };
