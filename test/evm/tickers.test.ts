@@ -9,7 +9,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express, { type Express } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
-import { listen } from "../interop/servers.js";
+import { listen, PATIENT_SELLER } from "../interop/servers.js";
 
 const CELO = "eip155:42220";
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
@@ -25,7 +25,7 @@ test.each(onCelo)("a price of 0.02 $symbol is paid in $symbol", async (asset) =>
   const facilitator = createTestFacilitator({ network: CELO, asset });
   const app = express();
   const routes = { "GET /x": { accepts: { network: CELO, price: `0.02 ${symbol}` as const, payTo: PAY_TO } } } as const;
-  app.use(paymentMiddleware(routes, { facilitator }));
+  app.use(paymentMiddleware(routes, { facilitator, ...PATIENT_SELLER }));
   app.get("/x", (req, res) => {
     expect(() => setSettlementOverrides(res, { amount: "$0.01" })).toThrow("takes the whole amount");
     // A refused amount is not charged as the whole, so the handler says it.

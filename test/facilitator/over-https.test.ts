@@ -29,6 +29,8 @@ test("a facilitator is asked over HTTPS, on one connection", async () => {
   const server = createServer({ cert: CERTIFICATE, key: PRIVATE_KEY }, (_, response) => response.end('{"kinds":[]}'));
   server.on("secureConnection", () => connections++).listen(0, "127.0.0.1");
   await once(server, "listening");
+  // A connection is kept however long the seller's process takes.
+  server.keepAliveTimeout = 0;
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
   try {
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", SELLER, url], {

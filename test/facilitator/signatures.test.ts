@@ -1,5 +1,5 @@
 /** Signatures by keys and by contract wallets, in other forms, and over other messages. */
-import type { FacilitatorScheme, PaymentRequirements } from "@farebox/core";
+import type { FacilitatorRequest, FacilitatorScheme, PaymentRequirements } from "@farebox/core";
 import { createPayer } from "@farebox/testing";
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, parseSignature, size } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -27,12 +27,23 @@ const STATE = "invalid_transaction_state";
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /** Expects verify and settle to agree, and no money to move. */
-async function expectRefused(request: Parameters<FacilitatorScheme["verify"]>[0], reason: string): Promise<void> {
-  const { from, to } = payloadOf(request).authorization;
+function expectRefused(request: FacilitatorRequest, reason: string): Promise<void> {
+  return expectAllRefused(request, [{ why: "as it is", request, reason }]);
+}
+
+/** The same for changed requests, by the two accounts of the unchanged one. */
+async function expectAllRefused(
+  payment: FacilitatorRequest,
+  all: readonly { readonly why: string; readonly request: FacilitatorRequest; readonly reason: string }[],
+): Promise<void> {
+  const { from, to } = payloadOf(payment).authorization;
   const balances = async () => [await stage.chain.balanceOf(from as Hex), await stage.chain.balanceOf(to as Hex)];
   const before = await balances();
-  expect(await scheme.verify(request)).toMatchObject({ isValid: false, invalidReason: reason, payer: from });
-  expect(await scheme.settle(request)).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  for (const { why, request, reason } of all) {
+    const { from: payer } = payloadOf(request).authorization;
+    expect(await scheme.verify(request), why).toMatchObject({ isValid: false, invalidReason: reason, payer });
+    expect(await scheme.settle(request), why).toMatchObject({ success: false, errorReason: reason, transaction: "" });
+  }
   expect(await balances()).toEqual(before);
 }
 
@@ -82,10 +93,12 @@ describe("a key's signature", () => {
     { why: "of half a byte", form: () => "0x123", reason: SIGNATURE },
   ];
 
-  test.each(FORMS)("a signature $why is refused", async ({ form, reason }) => {
+  test("a signature of another form is refused, and the payer's own is accepted after it", async () => {
     const payment = await stage.payment();
-    const signature = form(parseSignature(payloadOf(payment).signature));
-    await expectRefused(withSignature(payment, signature), reason);
+    const parts = parseSignature(payloadOf(payment).signature);
+    const all = FORMS.map(({ why, form, reason }) => ({ why, request: withSignature(payment, form(parts)), reason }));
+    await expectAllRefused(payment, all);
+    expect(await scheme.settle(payment)).toMatchObject({ success: true });
   });
 
   test("a signature in capitals is accepted", async () => {
@@ -120,13 +133,18 @@ describe("a signature over another message", () => {
     { why: "another token", signed: { asset: newAddress() } },
   ];
 
-  test.each(DOMAINS)("a signature over $why is refused", async ({ signed }) => {
-    const offer = createOffer();
-    const { payload } = await (await stage.payer()).signExact({ ...offer, ...signed });
-    await expectRefused(
-      { x402Version: 2, paymentPayload: { x402Version: 2, accepted: offer, payload }, paymentRequirements: offer },
-      SIGNATURE,
-    );
+  test("a signature over another token, name, version or chain is refused", async () => {
+    const [offer, payer] = [createOffer(), await stage.payer()];
+    const all = DOMAINS.map(async ({ why, signed }) => {
+      const { payload } = await payer.signExact({ ...offer, ...signed });
+      const paymentPayload = { x402Version: 2, accepted: offer, payload } as const;
+      return {
+        why,
+        request: { x402Version: 2, paymentPayload, paymentRequirements: offer },
+        reason: SIGNATURE,
+      } as const;
+    });
+    await expectAllRefused(await signFor(payer, offer), await Promise.all(all));
   });
 
   test.each(["name", "version"])(
@@ -144,11 +162,15 @@ describe("a signature over another message", () => {
     { field: "nonce", value: `0x${"0".repeat(64)}` },
   ];
 
-  test.each(FIELDS)("a signature over another $field is refused", async ({ field, value }) => {
+  test("a signature over another field of the authorization is refused", async () => {
     const payment = await stage.payment();
     const { signature, authorization } = payloadOf(payment);
-    const payload = { signature, authorization: { ...authorization, [field]: value } };
-    await expectRefused({ ...payment, paymentPayload: { ...payment.paymentPayload, payload } }, SIGNATURE);
+    const all = FIELDS.map(({ field, value }) => {
+      const payload = { signature, authorization: { ...authorization, [field]: value } };
+      const request = { ...payment, paymentPayload: { ...payment.paymentPayload, payload } };
+      return { why: field, request, reason: SIGNATURE };
+    });
+    await expectAllRefused(payment, all);
   });
 });
 

@@ -2,6 +2,7 @@ import { paymentMiddleware } from "@farebox/express";
 import { createPayer, createTestFacilitator, pay, startFacilitatorServer } from "@farebox/testing";
 import express from "express";
 import { describe, expect, test } from "vitest";
+import { PATIENT_SELLER } from "../interop/servers.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
@@ -10,7 +11,7 @@ type FacilitatorOption = Parameters<typeof paymentMiddleware>[1]["facilitator"];
 function createSeller(facilitator: FacilitatorOption) {
   const app = express();
   const accepts = { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo: PAY_TO } as const;
-  app.use(paymentMiddleware({ "GET /weather/:city": { accepts } }, { facilitator }));
+  app.use(paymentMiddleware({ "GET /weather/:city": { accepts } }, { facilitator, ...PATIENT_SELLER }));
   app.get("/weather/:city", (req, res) => res.json({ city: req.params.city, payer: req.payment?.payer }));
   return app;
 }

@@ -35,7 +35,7 @@ async function broadcastTo(...responses: readonly Said[]): Promise<Delivery & { 
   asked = 0;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/path-key`;
   const delivery = await broadcast(
-    createPublicClient({ transport: http(url, { retryCount: 3, retryDelay: 1 }) }),
+    createPublicClient({ transport: http(url, { retryCount: 3, retryDelay: 1, timeout: 60_000 }) }),
     "0x02",
   );
   return { ...delivery, asked };
