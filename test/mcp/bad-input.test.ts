@@ -5,11 +5,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openShop, problemOf } from "./shop.js";
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+/** One that is kept, and one a run. */
+const SEEDS = [20_261_128, Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31)];
 
 const nested = (depth: number) => JSON.parse("[".repeat(depth) + "]".repeat(depth));
 
-test.each<[what: string, payment: unknown, error: RegExp]>([
+const BAD: readonly (readonly [what: string, payment: unknown, error: RegExp])[] = [
   ["null", null, /^invalid_payload: the payment is not a JSON object$/],
   ["a string", "eyJ4NDAyVmVyc2lvbiI6Mn0=", /^invalid_payload: the payment is not a JSON object$/],
   ["a number", 402, /not a JSON object/],
@@ -23,20 +24,22 @@ test.each<[what: string, payment: unknown, error: RegExp]>([
   ["33 levels", { x402Version: 2, payload: nested(32) }, /nested too deeply/],
   ["1000 levels", { x402Version: 2, payload: nested(1000) }, /nested too deeply/],
   ["a NUL", { x402Version: 2, payload: { a: "\u0000" } }, /NUL/],
-])("a payment that is %s gets a challenge that names the problem", async (_what, payment, error) => {
+];
+
+test("a payment that is not valid gets a challenge that names the problem", async () => {
   const shop = await openShop();
-  const result = await shop.ask({ payment });
-  expect(result.isError).toBe(true);
-  expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(error), accepts: [{}] });
-  expect([shop.runs(), shop.facilitatorServer.requests.filter(({ operation }) => operation !== "supported")]).toEqual([
-    0,
-    [],
-  ]);
+  for (const [what, payment, error] of BAD) {
+    const result = await shop.ask({ payment });
+    expect([what, result.isError]).toEqual([what, true]);
+    expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(error), accepts: [{}] });
+  }
+  const asked = shop.facilitatorServer.requests.filter(({ operation }) => operation !== "supported");
+  expect([shop.runs(), asked]).toEqual([0, []]);
 });
 
 test("a payment nested so deeply that it can hardly be parsed does no harm", async () => {
   const shop = await openShop();
-  const deep = "[".repeat(1_000_000) + "]".repeat(1_000_000);
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
   const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"goods","_meta":{"x402/payment":${deep}}}}`;
   const headers = {
     "Content-Type": "application/json",
@@ -49,23 +52,26 @@ test("a payment nested so deeply that it can hardly be parsed does no harm", asy
   expect((await shop.ask()).isError).toBe(true);
 });
 
-test(`any JSON as a payment gets an error result, and the handler does not run (FAREBOX_SEED=${SEED})`, async () => {
-  const shop = await openShop();
-  const good = await shop.sign();
-  const keys = fc.constantFrom("x402Version", "accepted", "payload", "resource", "extensions", "scheme", "signature");
-  const odd = fc.oneof(fc.jsonValue(), fc.dictionary(keys, fc.jsonValue()));
-  /** A good payment with one changed field. */
-  const spoilt = fc
-    .tuple(fc.constantFrom("accepted", "payload", "x402Version"), odd)
-    .map(([key, value]) => ({ ...good, [key]: value }));
-  await fc.assert(
-    fc.asyncProperty(fc.oneof(odd, spoilt), async (payment) => {
-      fc.pre(payment !== undefined);
-      const result = await shop.ask({ payment });
-      expect(result.isError).toBe(true);
-      expect(problemOf(result)).toHaveProperty("error");
-    }),
-    { seed: SEED, numRuns: 300 },
-  );
-  expect([shop.runs(), shop.settlements(), await shop.spent()]).toEqual([0, 0, 0n]);
-}, 60_000);
+test.each(SEEDS)(
+  "any JSON as a payment gets an error result, and the handler does not run (FAREBOX_SEED=%i)",
+  async (seed) => {
+    const shop = await openShop();
+    const good = await shop.sign();
+    const keys = fc.constantFrom("x402Version", "accepted", "payload", "resource", "extensions", "scheme", "signature");
+    const odd = fc.oneof(fc.jsonValue(), fc.dictionary(keys, fc.jsonValue()));
+    /** A good payment with one changed field. */
+    const spoilt = fc
+      .tuple(fc.constantFrom("accepted", "payload", "x402Version"), odd)
+      .map(([key, value]) => ({ ...good, [key]: value }));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(odd, spoilt), async (payment) => {
+        fc.pre(payment !== undefined);
+        const result = await shop.ask({ payment });
+        expect(result.isError).toBe(true);
+        expect(problemOf(result)).toHaveProperty("error");
+      }),
+      { seed, numRuns: 40 },
+    );
+    expect([shop.runs(), shop.settlements(), await shop.spent()]).toEqual([0, 0, 0n]);
+  },
+);

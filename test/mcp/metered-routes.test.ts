@@ -49,8 +49,17 @@ interface Note {
 function listen(plan: CallPlan = {}) {
   const notes: Note[] = [];
   const messages = () => notes.map(({ message = "" }) => message);
-  const onprogress = (note: object) => void notes.push(note as Note);
-  return { notes, messages, plan: { ...plan, request: { ...plan.request, onprogress } } satisfies CallPlan };
+  const waiting: (() => void)[] = [];
+  const onprogress = (note: object) => {
+    notes.push(note as Note);
+    for (const look of waiting) look();
+  };
+  /** Resolves when the text has arrived. */
+  const until = (sought: string) =>
+    new Promise<void>((resolve) => {
+      waiting.push(() => messages().join("").includes(sought) && resolve());
+    });
+  return { notes, messages, until, plan: { ...plan, request: { ...plan.request, onprogress } } satisfies CallPlan };
 }
 
 function noticeOf({ content, _meta }: CallToolResult): unknown {
@@ -108,13 +117,15 @@ describe("a client that takes notifications", () => {
       res.end();
     });
     const controller = new AbortController();
-    const { plan, messages } = listen({ request: { signal: controller.signal } });
+    const { plan, until } = listen({ request: { signal: controller.signal } });
+    const settled = new Promise((resolve) => shop.payments.on("settled", resolve));
+    const arrived = until("token 1;");
     const call = shop.buy(plan);
-    await expect.poll(() => messages().join(""), { interval: 5 }).toContain("token 1;");
+    await arrived;
     controller.abort();
     await expect(call).rejects.toThrow();
-    await expect.poll(() => shop.spent(), { interval: 5 }).toBe(2000n);
-    expect(shop.settlements()).toBe(1);
+    await settled;
+    expect(await charged(shop)).toEqual([2000n, 1]);
   });
 
   test("a route whose handler fails after it has written is an error with what was written, and is charged for that", async () => {
@@ -122,13 +133,15 @@ describe("a client that takes notifications", () => {
       await writeTokens(req, res, 2);
       res.destroy();
     });
+    const settled = new Promise((resolve) => shop.payments.on("settled", resolve));
     const result = await shop.buy(listen().plan);
     expect([result.isError, textOf(result), noticeOf(result)]).toEqual([
       true,
       "token 0;token 1;",
       "settlement_pending",
     ]);
-    await expect.poll(() => shop.spent(), { interval: 5 }).toBe(2000n);
+    await settled;
+    expect(await charged(shop)).toEqual([2000n, 1]);
   });
 });
 
