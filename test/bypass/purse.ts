@@ -82,7 +82,8 @@ export function watchStore(): WatchedStore {
 
 /** What can be generated for the library as it is. */
 export function readFeatures({ facilitator }: Pick<PaymentsOptions, "facilitator">): Features {
-  const payments = createPayments({ facilitator });
+  // Its keys are in no app.
+  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
   const takes = (key: `/${string}`) => {
     try {
       return payments.routes({ [key]: PRICED }) !== undefined;
