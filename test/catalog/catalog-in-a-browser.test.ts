@@ -61,8 +61,10 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     await catalog.register(LONG);
     await listSamples(catalog);
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"], timeout: 0 });
     page = await browser.newPage();
+    // Only the test has a limit.
+    page.setDefaultTimeout(0);
     page.on("console", (message) => void complaints.push(message.text()));
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   }, 60_000);
@@ -81,6 +83,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
 
   const open = async (query: string, options: Parameters<Browser["newContext"]>[0] = {}) => {
     const opened = await browser.newPage(options);
+    opened.setDefaultTimeout(0);
     await opened.goto(page.url() + query);
     return opened;
   };

@@ -297,22 +297,22 @@ test("the page says that the catalog cannot be read, without the reason", async 
   expect(heard[0]).toBe("catalog_page_failed");
 });
 
-test("any query gets a page without markup of the visitor", async () => {
+const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+
+test(`any query gets a page without markup of the visitor (FAREBOX_SEED=${SEED} repeats this)`, async () => {
   const url = await open(catalog);
   const text = fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom(HOSTILE, "\u0000", "\ud800", "%", "l.1", "s.1"));
   const queries = fc.record(
     { query: text, type: text, network: text, cursor: text, maxPrice: text, sort: text, service: text, "p.a": text },
     { requiredKeys: [] },
   );
-  const seed = Date.now() % 2 ** 31;
-  console.log(`seed ${seed}`);
   await fc.assert(
     fc.asyncProperty(queries, async (query) => {
       const response = await fetch(`${url}?${new URLSearchParams(query)}`);
       expect([200, 400, 404]).toContain(response.status);
       expect(await response.text()).not.toMatch(/<script|<img/);
     }),
-    { numRuns: 100, seed },
+    { numRuns: 50, seed: SEED },
   );
 });
 

@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import { createPayments } from "@farebox/express";
 import { createPaidTools } from "@farebox/mcp";
 import express from "express";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { declare, NETWORK, openLibrary, PAYEE } from "./library.js";
 import {
   type Challenge,
@@ -32,6 +32,10 @@ const OTHERS = [
   ["/private", "GET"],
   ["/undeclared", "GET"],
 ] as const;
+
+// No limit of time ends a check or a payment, however busy the machine is.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
 
 describe("an entry belongs to the server of its URL", () => {
   test("a squatter who pays first is not listed, and the real seller is", async () => {

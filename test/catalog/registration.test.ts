@@ -3,12 +3,13 @@ import type { CatalogEntry, Registration } from "@farebox/bazaar/facilitator";
 import type { CatalogStore } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { declare, type Library, type LibraryOptions, openLibrary, PAYEE, paymentFor } from "./library.js";
 
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
-console.info(`catalog registration: seed ${SEED}`);
 
+// Only the test of a slow catalog lets a registration take too long.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 const open: Library[] = [];
 async function library(options: LibraryOptions = {}): Promise<Library> {
   const opened = await openLibrary(options);
@@ -16,6 +17,7 @@ async function library(options: LibraryOptions = {}): Promise<Library> {
   return opened;
 }
 afterEach(async () => {
+  vi.useRealTimers();
   for (const opened of open.splice(0)) await opened.close();
 });
 
@@ -328,15 +330,25 @@ describe("a catalog that fails", () => {
     expect(log).toContainEqual(["catalog_failed", { error: "RangeError" }]);
   });
 
+  /** Resolves when as many payments wait for their registration. */
+  const timersOf = async (count: number) => {
+    while (vi.getTimerCount() < count) await new Promise(setImmediate);
+  };
+
   test("a slow catalog does not delay payments", async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
     });
     const store = createSqliteCatalogStore();
-    const shop = await library({
-      store: { ...store, update: (key, decide) => held.then(() => store.update(key, decide)) },
-    });
+    const update: CatalogStore["update"] = async (key, decide) => {
+      await timersOf(1);
+      // The payment has waited long enough.
+      vi.runAllTimers();
+      await held;
+      return store.update(key, decide);
+    };
+    const shop = await library({ store: { ...store, update } });
     const { outcome } = await shop.post("/settle", paymentFor());
     expect(outcome).toEqual({ bazaar: { status: "processing" } });
     finish();
@@ -346,14 +358,17 @@ describe("a catalog that fails", () => {
 
   test("registrations in flight are bounded", async () => {
     const shop = await library({ store: storeWith({ update: () => new Promise(() => {}) }) });
-    const responses = await Promise.all(Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor())));
+    const settling = Array.from({ length: 300 }, () => shop.facilitator.settle(paymentFor()));
+    await timersOf(256);
+    vi.runAllTimers();
+    const responses = await Promise.all(settling);
     const statuses = responses.map(({ extensionResponses }) => extensionResponses?.bazaar?.status);
     expect(statuses.filter((status) => status === "rejected")).toHaveLength(300 - 256);
     expect(responses.every(({ success }) => success)).toBe(true);
   });
 });
 
-test("a payment succeeds with any declaration", async () => {
+test(`a payment succeeds with any declaration (FAREBOX_SEED=${SEED} repeats this)`, async () => {
   const { facilitator, get } = await library();
   const strange = fc.anything({ withBigInt: true, withNullPrototype: true });
   const nearly = fc.record({
@@ -380,7 +395,7 @@ test("a payment succeeds with any declaration", async () => {
         expect(["success", "rejected", "none"]).toContain(status);
       },
     ),
-    { seed: SEED, numRuns: 60 },
+    { seed: SEED, numRuns: 25 },
   );
   expect((await get("/discovery/resources")).status).toBe(200);
 });

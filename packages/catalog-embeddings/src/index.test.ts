@@ -28,11 +28,10 @@ test("a text in another language, gibberish and nothing get vectors of zeros", a
   expect(vectors.map((vector) => Array.from(vector).some((number) => number !== 0))).toEqual(texts.map(() => false));
 });
 
-test("the longest texts are embedded within a second each", async () => {
+test("the beginning of a long text is embedded, and the rest costs nothing", async () => {
   const texts = ["weather ".repeat(2_000), "x".repeat(100_000), "😀".repeat(10_000)];
-  const started = performance.now();
-  expect(await encoder.embed(texts, "entry")).toHaveLength(3);
-  expect(performance.now() - started).toBeLessThan(3_000);
+  const beginnings = texts.map((text) => text.slice(0, 1_000));
+  expect(await encoder.embed(texts, "entry")).toEqual(await encoder.embed(beginnings, "entry"));
 });
 
 test("calls beyond the limit are refused, and the others are served", async () => {
@@ -56,7 +55,6 @@ test("the thread keeps no process alive, and a call that waits does", async () =
     sentenceEmbedder().embed(["weather"], "query").then(([vector]) => console.log(vector.length));`;
   const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "--eval", script], {
     cwd: new URL("../../..", import.meta.url).pathname,
-    timeout: 20_000,
   });
   expect({ stdout, stderr }).toEqual({ stdout: "512\n", stderr: "" });
 });

@@ -3,11 +3,11 @@ import type { StoredVector } from "./store.js";
 import { createVectorIndex, EXACT } from "./vector-index.js";
 import { quantize, VECTOR_SIZE } from "./word-vectors.js";
 
-const DIMENSIONS = 128;
+const DIMENSIONS = 64;
 const ALL = 1;
 const EVEN = 2;
 /** Questions for each set of facets. */
-const ROUNDS = 6;
+const ROUNDS = 5;
 const none = new Int8Array(VECTOR_SIZE);
 
 test("beyond the exact size a search by sign finds nearly the same ten as one that compares all vectors", async () => {

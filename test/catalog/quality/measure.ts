@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { setTimeout } from "node:timers/promises";
+import { setImmediate } from "node:timers/promises";
 import type { Catalog, Registration } from "@farebox/bazaar/facilitator";
 import { type SampleService, SERVICES } from "./services.js";
 
@@ -24,7 +24,7 @@ export interface SearchResult {
 /** Registers every sample, and waits until each has its vector. */
 export async function listSamples(catalog: Catalog, services: readonly SampleService[] = SERVICES): Promise<void> {
   for (const service of services) await catalog.register(toRegistration(service));
-  while ((await catalog.search({ query: "weather", limit: 1 })).isPartial) await setTimeout(5);
+  while ((await catalog.search({ query: "weather", limit: 1 })).isPartial) await setImmediate();
 }
 
 /** Searches for every question. */

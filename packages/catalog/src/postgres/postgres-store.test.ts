@@ -8,7 +8,7 @@ import { type PostgresServer, startPostgres } from "./server.fixture.js";
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-}, 60_000);
+});
 afterAll(() => server.stop());
 
 describeStore("a store in PostgreSQL", async () => {
@@ -16,12 +16,14 @@ describeStore("a store in PostgreSQL", async () => {
   await client.connect();
   await client.query("DROP TABLE IF EXISTS farebox_entries, farebox_facets, farebox_terms");
   await client.end();
-  return createPostgresCatalogStore({ url: server.url });
+  return createPostgresCatalogStore({ url: server.url, statementTimeoutMs: 60_000 });
 });
 
 describe("stores of one database", () => {
   test("stores that start together create the tables once, and see each other's entries", async () => {
-    const stores = Array.from({ length: 4 }, () => createPostgresCatalogStore({ url: server.url, maxConnections: 2 }));
+    const stores = Array.from({ length: 4 }, () =>
+      createPostgresCatalogStore({ url: server.url, maxConnections: 2, statementTimeoutMs: 60_000 }),
+    );
     const texts = { name: "weather", description: "", parameters: "", other: "" };
     await Promise.all(
       stores.map((store, at) =>
@@ -56,7 +58,7 @@ test("a table of the first version is read, and has the later columns then", asy
     INSERT INTO farebox_entries (key, service, updated, digest, written, terms, facets, vector, texts)
     VALUES ('', '{}', 7, '', pg_current_xact_id(), 'weather', '{1}', '', '');`);
   await client.end();
-  const store = createPostgresCatalogStore({ url: server.url });
+  const store = createPostgresCatalogStore({ url: server.url, statementTimeoutMs: 60_000 });
   expect(await store.find([1], [])).toEqual([{ id: 1, service: "{}", updatedMs: 7, price: "~" }]);
   await store.close();
 });
