@@ -457,6 +457,8 @@ describe.each(VERSIONS)("on %s", (name, express) => {
           extensions,
           logger: QUIET,
           deadlines: PATIENT,
+          // Its tables are in no app.
+          strict: false,
         });
         add(other);
         onTestFinished(() => other.close());

@@ -22,7 +22,7 @@ import {
 } from "@farebox/testing";
 import express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PATIENT } from "./shop.js";
+import { LENIENT, PATIENT } from "./shop.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const SEPOLIA = { price: "$0.01", network: "eip155:84532", payTo: PAY_TO } as const;
@@ -74,7 +74,7 @@ async function openShop(
 ): Promise<Shop> {
   const warnings: string[] = [];
   const logger = { info() {}, error() {}, warn: (event: string) => void warnings.push(event) };
-  const payments = createPayments({ facilitator, logger, deadlines: PATIENT, ...options });
+  const payments = createPayments({ facilitator, logger, deadlines: PATIENT, ...LENIENT, ...options });
   const app = express();
   app.use(payments.routes({ "GET /goods": { accepts } }));
   app.get("/goods", (_req, res) => void res.json({ goods: true }));

@@ -12,7 +12,7 @@ import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PATIENT, PRICED } from "./shop.js";
+import { LENIENT, PATIENT, PRICED } from "./shop.js";
 
 const DECLARED: RouteConfig = { ...PRICED, extensions: { bazaar: { discoverable: true } } };
 
@@ -25,7 +25,7 @@ interface Words {
 function openListedShop(facilitator: PaymentsOptions["facilitator"], options: Partial<PaymentsOptions> = {}) {
   const warned: string[] = [];
   const logger = { info() {}, error() {}, warn: (event: string) => void warned.push(event) };
-  const payments = createPayments({ facilitator, logger, deadlines: PATIENT, ...options });
+  const payments = createPayments({ facilitator, logger, deadlines: PATIENT, ...LENIENT, ...options });
   const heard: PaymentEvent<"extension_outcome">[] = [];
   payments.on("extension_outcome", (event) => heard.push(event));
   const app = express();
