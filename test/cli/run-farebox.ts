@@ -23,16 +23,31 @@ interface RunOptions {
   readonly commands?: readonly CommandEntry[];
   /** Default: one of its own. */
   readonly clock?: Clock;
+  /** Gets each text for stderr when it is written. */
+  readonly onError?: (text: string) => void;
   /** Gets a function that does what Ctrl-C does. */
   readonly onInterruptible?: (interrupt: () => void) => void;
 }
 
 /** Runs a call. */
 export async function runFarebox(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { env = {}, isTTY = false, commands = COMMANDS, clock = createDrivenClock(), onInterruptible } = options;
+  const {
+    env = {},
+    isTTY = false,
+    commands = COMMANDS,
+    clock = createDrivenClock(),
+    onError,
+    onInterruptible,
+  } = options;
   const [out, err]: [string[], string[]] = [[], []];
   const stdout = { isTTY, write: (text: string) => void out.push(text) };
-  const stderr = { isTTY, write: (text: string) => void err.push(text) };
+  const stderr = {
+    isTTY,
+    write(text: string) {
+      err.push(text);
+      onError?.(text);
+    },
+  };
   const code = await runCommandLine(argv, {
     commands,
     version: "1.2.3",

@@ -4,8 +4,9 @@
 import type { RequestListener } from "node:http";
 import { type LocalChain, startLocalChain, startLocalSvm } from "@farebox/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDrivenClock } from "../driven-clock.js";
 import { runFarebox } from "../run-farebox.js";
-import { type Diagnosed, OFFER, seller, serve, USDC, type Wrong } from "./sellers.js";
+import { type Diagnosed, NOBODY, OFFER, seller, serve, USDC, type Wrong } from "./sellers.js";
 
 const BASE = {
   network: "eip155:8453",
@@ -15,7 +16,7 @@ const BASE = {
 
 async function diagnose(wrong: Wrong, ...options: string[]): Promise<Diagnosed> {
   const url = await serve(seller(wrong));
-  const { out } = await runFarebox(["doctor", `${url}/weather`, "--json", ...options]);
+  const { out } = await runFarebox(["doctor", `${url}/weather`, "--json", "--timeout", "120", ...options]);
   return JSON.parse(out);
 }
 
@@ -57,12 +58,25 @@ describe("a facilitator", () => {
   });
 
   test("that is gone", async () => {
-    expect(codesOf(await diagnose({}, "--facilitator", "http://127.0.0.1:59999"))).toEqual(["FACILITATOR_UNREACHABLE"]);
+    expect(codesOf(await diagnose({}, "--facilitator", NOBODY))).toEqual(["FACILITATOR_UNREACHABLE"]);
   });
 
   test("that hangs is given up", async () => {
-    const url = await serve(() => {});
-    expect(codesOf(await diagnose({}, "--facilitator", url, "--timeout", "1"))).toEqual(["FACILITATOR_UNREACHABLE"]);
+    const clock = createDrivenClock();
+    const [url, hanging] = [await serve(seller({})), await serve(() => clock.pass(10_000))];
+    const { out } = await runFarebox(["doctor", `${url}/weather`, "--json", "--facilitator", hanging], { clock });
+    expect(codesOf(JSON.parse(out))).toEqual(["FACILITATOR_UNREACHABLE"]);
+  });
+
+  test("that is slow is told", async () => {
+    const clock = createDrivenClock();
+    const url = await serve(seller({}));
+    const slow = await serve((req, res) => {
+      clock.pass(2_001);
+      facilitator([EXACT, EXACT_BASE])(req, res);
+    });
+    const { out } = await runFarebox(["doctor", `${url}/weather`, "--json", "--facilitator", slow], { clock });
+    expect(codesOf(JSON.parse(out))).toEqual(["FACILITATOR_SLOW"]);
   });
 
   test("beside one that supports the offer is enough", async () => {
@@ -105,7 +119,7 @@ describe("a node of EVM", () => {
   });
 
   test("that is gone is told", async () => {
-    expect(codesOf(await diagnose({}, "--rpc", "eip155:84532=http://127.0.0.1:59999"))).toEqual(["NODE_UNREACHABLE"]);
+    expect(codesOf(await diagnose({}, "--rpc", `eip155:84532=${NOBODY}`))).toEqual(["NODE_UNREACHABLE"]);
   });
 
   test("that stands still is told", async () => {

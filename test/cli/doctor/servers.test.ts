@@ -12,8 +12,9 @@ import { createTestFacilitator } from "@farebox/testing";
 import express, { type RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../../docs/markdown.js";
+import { createDrivenClock } from "../driven-clock.js";
 import { runFarebox } from "../run-farebox.js";
-import { type Diagnosed, OFFER, PAY_TO, seller, serve, USDC, type Wrong } from "./sellers.js";
+import { type Diagnosed, NOBODY, OFFER, PAY_TO, seller, serve, USDC, type Wrong } from "./sellers.js";
 
 /** It has no types. */
 const cors = createRequire(import.meta.url)("cors") as (options: {
@@ -207,7 +208,7 @@ describe("tells a server that", () => {
   });
 
   test("is gone", async () => {
-    const { code, diagnoses } = await diagnose("http://127.0.0.1:59999/weather");
+    const { code, diagnoses } = await diagnose(`${NOBODY}/weather`);
     expect(code).toBe(1);
     expect(diagnoses).toMatchObject([
       { code: "FAREBOX_DOCTOR_UNREACHABLE", message: expect.stringContaining("ECONNREFUSED") },
@@ -215,9 +216,10 @@ describe("tells a server that", () => {
   });
 
   test("never responds", async () => {
-    const url = await serve(() => {});
-    const { diagnoses } = await diagnose(`${url}/weather`, "--timeout", "1");
-    expect(diagnoses).toMatchObject([
+    const clock = createDrivenClock();
+    const url = await serve(() => clock.pass(10_000));
+    const { out } = await runFarebox(["doctor", `${url}/weather`, "--json"], { clock });
+    expect(JSON.parse(out).diagnoses).toMatchObject([
       { code: "FAREBOX_DOCTOR_UNREACHABLE", message: expect.stringContaining("TIMEOUT") },
     ]);
   });
@@ -230,7 +232,7 @@ describe("tells a server that", () => {
       res.on("drain", write);
       write();
     });
-    const { diagnoses } = await diagnose(`${url}/weather`, "--timeout", "5");
+    const { diagnoses } = await diagnose(`${url}/weather`);
     expect(diagnoses.map(({ code }) => code)).toEqual(["FAREBOX_DOCTOR_FREE"]);
   });
 
@@ -262,6 +264,7 @@ describe("a server with documents", () => {
       facilitator: createTestFacilitator(),
       payTo: { "eip155:*": PAY_TO },
       networks: ["eip155:84532"],
+      logger: { info() {}, warn() {}, error() {} },
     });
     const app = express();
     app.use(cors({ exposedHeaders: ["PAYMENT-REQUIRED", "PAYMENT-RESPONSE"] }));

@@ -58,6 +58,9 @@ export async function openBooks(): Promise<Books> {
     store: sqliteStore(database),
     payTo: { "eip155:*": PAYEE },
     networks: [NETWORK],
+    // A busy machine is not late.
+    deadlines: { verifyMs: 120_000, settleMs: 120_000, supportedMs: 120_000 },
+    logger: { info() {}, warn() {}, error() {} },
   });
   const app: Express = express();
   const price = ({ pathParams }: { readonly pathParams: Readonly<Record<string, unknown>> }) => ({
