@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { createPayments } from "@farebox/express";
 import { createPayer, createTestFacilitator, type Fault, pay, startFacilitatorServer } from "@farebox/testing";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { PRICED, VERSIONS } from "./shop.js";
+import { NEWEST, PATIENT, PRICED, until } from "./shop.js";
 
 /** Longer than the pause after failed settlements. */
 const PAUSE_MS = 31_000;
@@ -17,7 +17,7 @@ const GATEWAY_STATUSES = [401, 403, 404, 405, 413, 415, 429];
 afterEach(() => void vi.useRealTimers());
 
 /** A shop with `/paid` and `/upfront`, and its facilitator behind HTTP. The test runs the timers. */
-async function open(express: (typeof VERSIONS)[number][1]) {
+async function open(express: (typeof NEWEST)[number][1]) {
   const payer = createPayer();
   const facilitator = createTestFacilitator();
   facilitator.ledger.fund(payer.address, 1_000_000n);
@@ -30,6 +30,7 @@ async function open(express: (typeof VERSIONS)[number][1]) {
   const payments = createPayments({
     facilitator: { url: facilitatorServer.url, name: "main" },
     logger: { info: note, warn: note, error: note },
+    deadlines: PATIENT,
     now: () => Date.now(),
     timer(act) {
       timers.add(act);
@@ -72,7 +73,7 @@ async function open(express: (typeof VERSIONS)[number][1]) {
   };
 }
 
-describe.each(VERSIONS)("on %s", (_, express) => {
+describe.each(NEWEST)("on %s", (_, express) => {
   async function expectUnknownThenDelivered(path: string, fault: Fault): Promise<void> {
     const shop = await open(express);
     shop.faults.next("settle", fault);
@@ -168,7 +169,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
     vi.setSystemTime(Date.now() + 60 * 60 * 1000);
     shop.passTime();
-    await vi.waitFor(() => expect(unresolved).toHaveLength(3));
+    await until(() => unresolved.length === 3);
     expect([...unresolved].sort()).toEqual([...unknown].sort());
     expect(shop.log.filter((line) => "event" in line && line.event === "settlement_unresolved")).toHaveLength(3);
     expect(shop.transfers()).toBe(0);

@@ -159,40 +159,6 @@ describe.each(WAYS)("over %s", (_, way) => {
     );
   });
 
-  test("a call that reaches the maximum has what was delivered as its result, says so, and is charged for that", async () => {
-    const seen: unknown[] = [];
-    const shop = await openMetered(async (extra) => {
-      extra.signal.addEventListener("abort", () => seen.push(extra.signal.reason.reason));
-      try {
-        await sendTokens(extra, 20);
-      } finally {
-        await extra.progress("beyond");
-      }
-      return text("never");
-    }, way);
-    const { plan, messages } = listen();
-    const result = await shop.buy(plan);
-    const tokens = Array.from({ length: 10 }, (_, at) => `token ${at};`).join("");
-    expect(messages()).toBe(tokens);
-    expect([textOf(result), result.isError, noticeOf(result)]).toEqual([tokens, undefined, "payment_limit"]);
-    expect(receiptOf(result)).toMatchObject({ success: true, amount: "10000" });
-    expect(seen).toEqual(["limit"]);
-    expect(await charged(shop)).toEqual([10_000n, 1]);
-  });
-
-  test("a call whose handler throws is charged for what was delivered, and its error has that and the receipt", async () => {
-    const shop = await openMetered(async (extra) => {
-      await sendTokens(extra, 2);
-      paymentOf(extra).charge(TOKEN);
-      throw new TypeError("broken");
-    }, way);
-    const { plan } = listen();
-    const result = await shop.buy(plan);
-    expect(result).toMatchObject({ isError: true, content: [{ text: "broken" }, { text: "token 0;token 1;" }] });
-    expect(receiptOf(result)).toMatchObject({ success: true, amount: "2000" });
-    expect(await charged(shop)).toEqual([2000n, 1]);
-  });
-
   test("two calls with one payment run the tool once, and settle once", async () => {
     const end = createLatch();
     const shop = await openMetered(async (extra) => {
@@ -230,6 +196,46 @@ describe.each(WAYS)("over %s", (_, way) => {
     expect(await charged(shop)).toEqual([4000n, 1]);
   });
 });
+
+// How a call ends is the same over each transport that notifies: over HTTP, and within the process.
+describe.each(WAYS.filter(([, { way, sessions }]) => way !== "sse" && sessions === undefined))(
+  "over %s, at its end",
+  (_, way) => {
+    test("a call that reaches the maximum has what was delivered as its result, says so, and is charged for that", async () => {
+      const seen: unknown[] = [];
+      const shop = await openMetered(async (extra) => {
+        extra.signal.addEventListener("abort", () => seen.push(extra.signal.reason.reason));
+        try {
+          await sendTokens(extra, 20);
+        } finally {
+          await extra.progress("beyond");
+        }
+        return text("never");
+      }, way);
+      const { plan, messages } = listen();
+      const result = await shop.buy(plan);
+      const tokens = Array.from({ length: 10 }, (_, at) => `token ${at};`).join("");
+      expect(messages()).toBe(tokens);
+      expect([textOf(result), result.isError, noticeOf(result)]).toEqual([tokens, undefined, "payment_limit"]);
+      expect(receiptOf(result)).toMatchObject({ success: true, amount: "10000" });
+      expect(seen).toEqual(["limit"]);
+      expect(await charged(shop)).toEqual([10_000n, 1]);
+    });
+
+    test("a call whose handler throws is charged for what was delivered, and its error has that and the receipt", async () => {
+      const shop = await openMetered(async (extra) => {
+        await sendTokens(extra, 2);
+        paymentOf(extra).charge(TOKEN);
+        throw new TypeError("broken");
+      }, way);
+      const { plan } = listen();
+      const result = await shop.buy(plan);
+      expect(result).toMatchObject({ isError: true, content: [{ text: "broken" }, { text: "token 0;token 1;" }] });
+      expect(receiptOf(result)).toMatchObject({ success: true, amount: "2000" });
+      expect(await charged(shop)).toEqual([2000n, 1]);
+    });
+  },
+);
 
 // Without sessions a cancellation comes to another server, and does not reach the call.
 describe.each(WAYS.filter(([, { sessions }]) => sessions !== "stateless"))(
