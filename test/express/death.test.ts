@@ -72,10 +72,13 @@ async function startSeller(store: PaymentStore, given: object, runs: string[], d
       const { id, method, args } = question;
       if (method === "run") runs.push(args[0]);
       if (method === "listening") resolve(args[0]);
-      const result = await carryOut(store, question);
+      const done = await carryOut(store, question).then(
+        (result) => ({ id, result }),
+        (error: unknown) => ({ id, problem: String(error) }),
+      );
       if (dies(question)) child.kill("SIGKILL");
       // It may have died meanwhile.
-      else if (child.connected) child.send({ id, result }, () => {});
+      else if (child.connected) child.send(done, () => {});
     });
   });
   return { url: `http://127.0.0.1:${port}`, ended, child };

@@ -8,7 +8,7 @@ import type { PaymentsOptions, RoutesConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, type Payer, type PayResult } from "@farebox/testing";
 import type express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openShop, PRICED, type Shop, VERSIONS } from "./shop.js";
+import { openShop, PATIENT, PRICED, type Shop, until, VERSIONS } from "./shop.js";
 
 type Payload = { readonly signature: string; readonly authorization: { readonly from: string } };
 type Rule = (payer: string) => { readonly status: number; readonly retryAfter?: number } | "hold" | undefined;
@@ -56,10 +56,16 @@ async function openDesk(rule: Rule = () => undefined): Promise<Desk> {
   }
 
   const server = createServer(async (req, res) => {
+    res.on("error", () => {});
     const isVerify = req.url === "/verify";
-    if (isVerify) most = Math.max(most, ++atOnce);
     let text = "";
-    for await (const chunk of req.setEncoding("utf8")) text += chunk;
+    try {
+      for await (const chunk of req.setEncoding("utf8")) text += chunk;
+    } catch {
+      // The seller has given the call up.
+      return;
+    }
+    if (isVerify) most = Math.max(most, ++atOnce);
     const { status, body, ...more } = await answer(req.url ?? "", text);
     if (isVerify) atOnce--;
     const headers = "retryAfter" in more ? { "Retry-After": String(more.retryAfter) } : {};
@@ -98,8 +104,7 @@ async function open(
   routes: RoutesConfig = { "GET /paid": PRICED },
 ): Promise<FloodedShop> {
   const shop = await openShop(version, {
-    // No call ends by itself, on a slow machine either.
-    options: { facilitator: desk.url, deadlines: { verifyMs: 60_000 }, ...options },
+    options: { facilitator: desk.url, deadlines: PATIENT, ...options },
     routes,
     build(app, payments) {
       app.set("trust proxy", true);
@@ -139,13 +144,39 @@ const statuses = (results: readonly PayResult[]) => {
   return counts;
 };
 
-/** Resolves when a condition holds. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => void setImmediate(resolve));
-}
+describe.each(VERSIONS)("%s", (name, version) => {
+  test("a payer for whom the facilitator answers 429 waits alone", async () => {
+    const [greedy, honest] = [createPayer(), createPayer()];
+    const isGreedy = (payer: string) => payer === greedy.address.toLowerCase();
+    const desk = await openDesk((payer) => (isGreedy(payer) ? { status: 429, retryAfter: 60 } : undefined));
+    desk.fund(honest);
+    const shop = await open(version, desk);
+    for (let at = 0; at < 8; at++) {
+      const { status, headers } = await shop.send(await shop.signBy(greedy));
+      expect(status).toBe(503);
+      expect(Number(headers["retry-after"])).toBeGreaterThan(50);
+      expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+    }
+    expect(desk.verified.filter(isGreedy)).toHaveLength(1);
+  });
 
-describe.each(VERSIONS)("%s", (_name, version) => {
-  test("a payer who floods has half of the calls in flight, the rest is refused at once, and another payer is served", async () => {
+  test("a payment that is settled first is verified before if its signature may be forged", async () => {
+    const honest = createPayer();
+    const desk = await openDesk();
+    desk.fund(honest);
+    const shop = await open(version, desk, {}, { "GET /paid": { ...PRICED, settle: "before" } });
+    const [forged] = await forge(shop, 1);
+    expect((await shop.send(forged!)).status).toBe(402);
+    expect([desk.verified.length, desk.settled.length]).toEqual([1, 0]);
+    expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+    expect([desk.verified.length, desk.settled.length]).toEqual([1, 1]);
+  });
+
+  // What follows is below Express, and long.
+  if (name === "Express 4") return;
+  test("a payer who floods has half of the calls in flight, the rest is refused at once, and another payer is served", {
+    timeout: 240_000,
+  }, async () => {
     const [flooder, honest] = [createPayer(), createPayer()];
     const desk = await openDesk((payer) => (payer === flooder.address.toLowerCase() ? "hold" : undefined));
     desk.fund(honest);
@@ -202,21 +233,6 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     expect(statuses(await Promise.all(flood))).toEqual({ 402: 100 });
   });
 
-  test("a payer for whom the facilitator answers 429 waits alone", async () => {
-    const [greedy, honest] = [createPayer(), createPayer()];
-    const isGreedy = (payer: string) => payer === greedy.address.toLowerCase();
-    const desk = await openDesk((payer) => (isGreedy(payer) ? { status: 429, retryAfter: 60 } : undefined));
-    desk.fund(honest);
-    const shop = await open(version, desk);
-    for (let at = 0; at < 8; at++) {
-      const { status, headers } = await shop.send(await shop.signBy(greedy));
-      expect(status).toBe(503);
-      expect(Number(headers["retry-after"])).toBeGreaterThan(50);
-      expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
-    }
-    expect(desk.verified.filter(isGreedy)).toHaveLength(1);
-  });
-
   test("a facilitator that answers 429 to five payers in turn is not asked for a sixth", async () => {
     const desk = await openDesk(() => ({ status: 429, retryAfter: 60 }));
     const shop = await open(version, desk);
@@ -232,12 +248,14 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     const isHanging = (payer: string) => payer === hanging.address.toLowerCase();
     const desk = await openDesk((payer) => (isHanging(payer) ? "hold" : undefined));
     desk.fund(honest);
-    const shop = await open(version, desk, { deadlines: { verifyMs: 500 } });
+    // The calls that hang end by this limit alone. An honest one that it ends on a slow machine is sent again.
+    const shop = await open(version, desk, { deadlines: { ...PATIENT, verifyMs: 1_000 } });
     const payments = await Promise.all(Array.from({ length: 5 }, () => shop.signBy(hanging)));
     expect(statuses(await Promise.all(payments.map((each) => shop.send(each))))).toEqual({ 503: 5 });
     expect((await shop.send(await shop.signBy(hanging))).status).toBe(503);
-    expect(desk.verified).toHaveLength(5);
-    expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
+    expect(desk.verified.filter(isHanging)).toHaveLength(5);
+    const payment = await shop.signBy(honest);
+    await until(async () => (await shop.send(payment)).status === 200);
   });
 
   test.each([429, 500])(
@@ -266,7 +284,7 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     },
   );
 
-  test("forged payments that wait are checked as soon as one was found", async () => {
+  test("forged payments that wait are checked as soon as one was found", { timeout: 240_000 }, async () => {
     const honest = createPayer();
     const desk = await openDesk((payer) => (payer.startsWith("0x0000") ? "hold" : undefined));
     desk.fund(honest);
@@ -299,17 +317,5 @@ describe.each(VERSIONS)("%s", (_name, version) => {
     expect((await shop.send(forged)).status).toBe(503);
     isForged = false;
     expect((await shop.send(payment)).status).toBe(200);
-  });
-
-  test("a payment that is settled first is verified before if its signature may be forged", async () => {
-    const honest = createPayer();
-    const desk = await openDesk();
-    desk.fund(honest);
-    const shop = await open(version, desk, {}, { "GET /paid": { ...PRICED, settle: "before" } });
-    const [forged] = await forge(shop, 1);
-    expect((await shop.send(forged!)).status).toBe(402);
-    expect([desk.verified.length, desk.settled.length]).toEqual([1, 0]);
-    expect((await shop.send(await shop.signBy(honest))).status).toBe(200);
-    expect([desk.verified.length, desk.settled.length]).toEqual([1, 1]);
   });
 });
