@@ -39,7 +39,11 @@ describe("readBalance", () => {
     "readBalance asks what the payer of %s has at the newest block",
     async (_, scheme, payload, requirements) => {
       const node = await startNode(HAS_42);
-      const found = await scheme.readBalance?.({ payload, requirements, rpc: createRpcNode(node.url) });
+      const found = await scheme.readBalance?.({
+        payload,
+        requirements,
+        rpc: createRpcNode(node.url, { deadlineMs: 120_000 }),
+      });
       expect(found).toEqual({ kind: "known", amount: 42n });
       const data = `0x70a08231${AUTHORIZATION.from.slice(2).toLowerCase().padStart(64, "0")}`;
       expect(node.calls.at(-1)?.params).toEqual([{ to: REQUIREMENTS.asset, data }, { blockHash: hashOf(HEAD) }]);
@@ -52,7 +56,11 @@ describe("readBalance", () => {
     ["fails", { eth_call: () => ({ error: { code: -32_000, message: "secret" } }) }],
   ])("readBalance is unclear when the node %s, and does not quote it", async (_, methods) => {
     const node = await startNode(methods);
-    const query = { payload: PAYLOAD, requirements: REQUIREMENTS, rpc: createRpcNode(node.url) };
+    const query = {
+      payload: PAYLOAD,
+      requirements: REQUIREMENTS,
+      rpc: createRpcNode(node.url, { deadlineMs: 120_000 }),
+    };
     const found: BalanceReading | undefined = await exactEvm().readBalance?.(query);
     expect(found).toMatchObject({ kind: "unclear" });
     expect(JSON.stringify(found)).not.toContain("secret");
@@ -61,7 +69,7 @@ describe("readBalance", () => {
   test("readBalance is unclear for a payload of another form, and asks nothing", async () => {
     const node = await startNode();
     for (const payload of [undefined, {}, PERMIT]) {
-      const query = { payload, requirements: REQUIREMENTS, rpc: createRpcNode(node.url) };
+      const query = { payload, requirements: REQUIREMENTS, rpc: createRpcNode(node.url, { deadlineMs: 120_000 }) };
       expect(await exactEvm().readBalance?.(query)).toMatchObject({ kind: "unclear" });
     }
     expect(node.calls).toEqual([]);

@@ -22,7 +22,7 @@ function receiptAt(block: bigint, change: object = {}): Methods {
 
 async function read(methods: Methods, transaction = TX, scheme = exactEvm()) {
   const node = await startNode(methods);
-  return scheme.readConfirmations?.({ transaction, network, rpc: createRpcNode(node.url) });
+  return scheme.readConfirmations?.({ transaction, network, rpc: createRpcNode(node.url, { deadlineMs: 120_000 }) });
 }
 
 describe("readConfirmations", () => {
@@ -49,7 +49,7 @@ describe("readConfirmations", () => {
 
   test("readConfirmations asks nothing about what is no transaction", async () => {
     const node = await startNode({});
-    const asked = { transaction: "0x1", network, rpc: createRpcNode(node.url) };
+    const asked = { transaction: "0x1", network, rpc: createRpcNode(node.url, { deadlineMs: 120_000 }) };
     expect(await exactEvm().readConfirmations?.(asked)).toMatchObject({ kind: "unclear" });
     expect(node.calls).toEqual([]);
   });
