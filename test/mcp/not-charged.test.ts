@@ -10,22 +10,14 @@ import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, text
 
 const NOT_CHARGED = { success: false, errorReason: "not_charged", transaction: "" };
 
-/** Sells a tool whose first run uses the given handler. Later runs succeed. */
-function sellAtFirst(handler: () => unknown, outputSchema?: { weather: z.ZodString }): NonNullable<ShopPlan["sell"]> {
-  return (tools, { count }) => {
-    const good = { content: [{ type: "text" as const, text: "good" }], structuredContent: { weather: "sunny" } };
-    tools.tool("goods", { price: "$0.01", ...(outputSchema && { outputSchema }) }, async () =>
-      count() === 1 ? ((await handler()) as CallToolResult) : good,
-    );
-  };
-}
+const GOOD = { content: [{ type: "text" as const, text: "good" }], structuredContent: { weather: "sunny" } };
 
 const circle: Record<string, unknown> = {};
 circle["self"] = circle;
 
 describe("a handler", () => {
   const OUTPUT = { weather: z.string() };
-  test.each<[what: string, handler: () => unknown, said: RegExp, output?: typeof OUTPUT]>([
+  const FAILING: readonly (readonly [what: string, handler: () => unknown, said: RegExp, output?: typeof OUTPUT])[] = [
     ["returns isError", () => ({ isError: true, content: [{ type: "text", text: "sold out" }] }), /^sold out$/],
     ["throws", () => Promise.reject(new TypeError("broken")), /^broken$/],
     ["throws a string", () => Promise.reject("broken"), /^broken$/],
@@ -36,26 +28,41 @@ describe("a handler", () => {
     ["returns a bigint", () => ({ content: [], structuredContent: { a: 1n } }), /did not return a valid result/],
     ["returns no structured content for its schema", () => ({ content: [] }), /no structured content/, OUTPUT],
     ["breaks its schema", () => ({ content: [], structuredContent: { weather: 5 } }), /expected string/, OUTPUT],
-  ])(
-    "a call whose handler %s is not charged, and can be repeated with the same payment",
-    async (_what, handler, said, output) => {
-      const shop = await openShop({ sell: sellAtFirst(handler, output) });
-      const payment = await shop.sign();
-      const failed = await shop.ask({ payment });
-      expect(failed.isError).toBe(true);
-      expect(textOf(failed)).toMatch(said);
-      expect(receiptOf(failed)).toMatchObject(NOT_CHARGED);
-      expect([shop.settlements(), await shop.spent()]).toEqual([0, 0n]);
+  ];
 
-      const bought = await shop.ask({ payment });
-      expect(textOf(bought)).toBe("good");
-      expect([shop.runs(), await shop.spent()]).toEqual([2, PRICE]);
-    },
-  );
+  test("a call whose handler fails is not charged, and can be repeated with the same payment", async () => {
+    const shop = await openShop({
+      sell(tools, { count }) {
+        for (const [what, handler, , outputSchema] of FAILING) {
+          let runs = 0;
+          tools.tool(what.replaceAll(" ", "_"), { price: "$0.01", ...(outputSchema && { outputSchema }) }, async () => {
+            count();
+            return ++runs === 1 ? ((await handler()) as CallToolResult) : GOOD;
+          });
+        }
+      },
+    });
+    for (const [at, [what, , said]] of FAILING.entries()) {
+      const name = what.replaceAll(" ", "_");
+      const payment = await shop.sign({ name });
+      const failed = await shop.ask({ name, payment });
+      expect(failed.isError, what).toBe(true);
+      expect(textOf(failed), what).toMatch(said);
+      expect(receiptOf(failed), what).toMatchObject(NOT_CHARGED);
+      expect([shop.settlements(), await shop.spent()], what).toEqual([at, BigInt(at) * PRICE]);
+
+      const bought = await shop.ask({ name, payment });
+      expect(textOf(bought), what).toBe("good");
+      expect([shop.runs(), await shop.spent()], what).toEqual([2 * at + 2, BigInt(at + 1) * PRICE]);
+    }
+  });
 
   test("a call whose handler sends the client to a URL first is not charged, and the client gets that error", async () => {
     const shop = await openShop({
-      sell: sellAtFirst(() => Promise.reject(new McpError(-32042, "sign in", { elicitations: [] }))),
+      sell: (tools) =>
+        tools.tool("goods", { price: "$0.01" }, () =>
+          Promise.reject(new McpError(-32042, "sign in", { elicitations: [] })),
+        ),
     });
     await expect(shop.buy()).rejects.toMatchObject({ code: -32042 });
     expect(await shop.spent()).toBe(0n);

@@ -4,7 +4,6 @@
 import type { Price } from "@farebox/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { openChain } from "../faults/bank.js";
 import { challengeOf, openShop, PRICE, problemOf, receiptOf, type ShopPlan, textOf } from "./shop.js";
 
 const text = (said: unknown) => ({ content: [{ type: "text" as const, text: String(said) }] });
@@ -177,48 +176,41 @@ describe("a payment that was made for one call", () => {
 });
 
 test("a tool with a maximum price charges the amount that its handler sets", async () => {
-  const bank = await openChain();
-  try {
-    const shop = await openShop({
-      bank,
-      sell: (tools) => {
-        const accepts = { scheme: "upto", price: "$0.10", network: "eip155:84532" } as const;
-        const inputSchema = { take: z.string() };
-        tools.tool("metered", { accepts, inputSchema }, ({ take }, { payment }) => {
+  const shop = await openShop({
+    sell: (tools) => {
+      const accepts = { scheme: "upto", price: "$0.10", network: "eip155:84532" } as const;
+      const inputSchema = { take: z.string() };
+      tools.tool("metered", { accepts, inputSchema }, ({ take }, { payment }) => {
+        payment?.settle(take);
+        return text(payment?.amount);
+      });
+      tools.tool("careless", { accepts, inputSchema }, ({ take }, { payment }) => {
+        try {
           payment?.settle(take);
-          return text(payment?.amount);
-        });
-        tools.tool("careless", { accepts, inputSchema }, ({ take }, { payment }) => {
-          try {
-            payment?.settle(take);
-          } catch {
-            // Not fatal, its author thinks.
-          }
-          return text("sold");
-        });
-      },
-    });
-    await bank.allowPermit2(shop.payer.address);
-    await shop.payments.engine.ready();
-    const call = { name: "metered", args: { take: "$0.0123" } };
-    const bought = await shop.buy(call);
-    expect(textOf(bought)).toBe("12300");
-    expect(receiptOf(bought)).toMatchObject({ success: true, amount: "12300" });
-    expect(await shop.income()).toBe(12_300n);
+        } catch {
+          // Not fatal, its author thinks.
+        }
+        return text("sold");
+      });
+    },
+  });
+  await shop.payments.engine.ready();
+  const call = { name: "metered", args: { take: "$0.0123" } };
+  const bought = await shop.buy(call);
+  expect(textOf(bought)).toBe("12300");
+  expect(receiptOf(bought)).toMatchObject({ success: true, amount: "12300" });
+  expect(await shop.income()).toBe(12_300n);
 
-    const tooMuch = await shop.buy({ ...call, args: { take: "$0.2" } });
-    expect(tooMuch.isError).toBe(true);
-    expect(textOf(tooMuch)).toMatch(/^amount: expected/);
-    expect(receiptOf(tooMuch)).toMatchObject({ success: false, errorReason: "not_charged" });
-    expect(await shop.income()).toBe(12_300n);
+  const tooMuch = await shop.buy({ ...call, args: { take: "$0.2" } });
+  expect(tooMuch.isError).toBe(true);
+  expect(textOf(tooMuch)).toMatch(/^amount: expected/);
+  expect(receiptOf(tooMuch)).toMatchObject({ success: false, errorReason: "not_charged" });
+  expect(await shop.income()).toBe(12_300n);
 
-    const swallowed = await shop.buy({ name: "careless", args: { take: "$0.2" } });
-    expect(swallowed.isError).toBe(true);
-    expect(textOf(swallowed)).toMatch(/an amount that cannot be charged/);
-    expect(await shop.income()).toBe(12_300n);
-  } finally {
-    await bank.close();
-  }
+  const swallowed = await shop.buy({ name: "careless", args: { take: "$0.2" } });
+  expect(swallowed.isError).toBe(true);
+  expect(textOf(swallowed)).toMatch(/an amount that cannot be charged/);
+  expect(await shop.income()).toBe(12_300n);
 });
 
 test("a tool that settles first is charged for any result, and each result has the receipt", async () => {

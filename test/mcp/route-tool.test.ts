@@ -189,22 +189,22 @@ describe("a tool that is a route", () => {
     expect(textOf(await shop.buy(paris))).toContain("too_many_payments");
   });
 
-  test.each(["", ".", ".."])("a tool that is a route refuses %o as a path parameter", async (city) => {
+  test("a tool that is a route refuses a path parameter that is no segment of a path", async () => {
     const shop = await openShop(routes());
-    const result = await shop.ask({ ...paris, args: { city } });
-    expect(textOf(result)).toBe('The argument city must be a non-empty text other than "." and "..".');
+    for (const city of ["", ".", ".."]) {
+      const result = await shop.ask({ ...paris, args: { city } });
+      expect(textOf(result), city).toBe('The argument city must be a non-empty text other than "." and "..".');
+    }
   });
 
-  test.each([
-    [null],
-    ["text"],
-    [{ x402Version: 2, payload: "x".repeat(50_000) }],
-    [JSON.parse("[".repeat(900) + "]".repeat(900))],
-  ])("a tool that is a route yields a challenge for an invalid payment", async (payment) => {
+  test("a tool that is a route yields a challenge for an invalid payment", async () => {
     const shop = await openShop(routes());
-    const result = await shop.ask({ ...paris, payment });
-    expect(result.isError).toBe(true);
-    expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
+    const long = { x402Version: 2, payload: "x".repeat(50_000) };
+    for (const payment of [null, "text", long, JSON.parse("[".repeat(900) + "]".repeat(900))]) {
+      const result = await shop.ask({ ...paris, payment });
+      expect(result.isError).toBe(true);
+      expect(problemOf(result)).toMatchObject({ x402Version: 2, error: expect.stringMatching(/^invalid_/) });
+    }
   });
 });
 
