@@ -44,11 +44,13 @@ export interface PlayedSequence {
   lateness(fromMs: number, toMs: number): number;
 }
 
-/** No client comes back for longer than that. */
-const PATIENCE_MS = 90_000;
+/** No client comes back for longer than that: only a payment that never ends takes so long. */
+const PATIENCE_MS = 200_000;
 
 /** Longer than it takes to notice a death, and to settle. */
 const LATE_MS = 14_000;
+
+const POLL_MS = 500;
 
 /** Responses after which the same request is to be sent again. */
 const PASSING: readonly string[] = [
@@ -159,7 +161,11 @@ async function comeBack(shop: Shop, sent: Sent, played: Played): Promise<void> {
       isLate = false;
       const fromMs = Date.now();
       await delay(LATE_MS);
-      played.wasLeft = await isLeft(shop, sent, fromMs);
+      // A busy machine takes longer to notice a death.
+      do {
+        played.wasLeft = await isLeft(shop, sent, fromMs);
+        if (played.wasLeft) await delay(POLL_MS);
+      } while (played.wasLeft && Date.now() < untilMs);
     } else {
       const seconds = Number(result?.headers["retry-after"] ?? 0.05);
       await delay(Math.min(seconds, 3) * 1_000);

@@ -41,7 +41,7 @@ test.skipIf(!hasPrometheus)(
     };
     const isScraped = async () =>
       (await ask("count_over_time(farebox_in_flight[1m]) >= 3").catch(() => undefined))?.data?.result.length;
-    await expect.poll(isScraped, { timeout: 30_000, interval: 100 }).toBe(1);
+    await expect.poll(isScraped, { timeout: 170_000, interval: 100 }).toBe(1);
     const empty: string[] = [];
     for (const { title, targets } of panels) {
       for (const { expr } of targets) {
@@ -53,7 +53,7 @@ test.skipIf(!hasPrometheus)(
     expect(panels.length).toBe(15);
     expect(empty).toEqual(MAY_BE_EMPTY);
   },
-  60_000,
+  180_000,
 );
 
 async function startShop(): Promise<string> {

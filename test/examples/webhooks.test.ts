@@ -74,7 +74,7 @@ async function open() {
   };
 }
 
-test("sales arrive once and in order, although receiver and seller are killed", { timeout: 90_000 }, async () => {
+test("sales arrive once and in order, although receiver and seller are killed", { timeout: 180_000 }, async () => {
   const { sales, letters, buy, startReceiver, startSeller } = await open();
   let receiver = await startReceiver();
   const seller = await startSeller();
@@ -100,7 +100,7 @@ test.each([
   ["fails too often", "503", 2],
 ])(
   "a webhook that %s is a dead letter, and the next one is sent",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (_how, status, attempts) => {
     const { sales, letters, buy, startReceiver, startSeller } = await open();
     const receiver = await startReceiver({ REFUSED_ROUTE: "GET /archive", REFUSED_STATUS: status });
