@@ -8,8 +8,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { httpCall, mcpConnection } from "./call.js";
 
+/** A new seed every run; the title of the test names it. `FAREBOX_SEED` repeats a run. */
 const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
-console.info(`calls: seed ${SEED}`);
 
 function entry(resource: string, more: Partial<CatalogEntry> = {}): CatalogEntry {
   const lastUpdated = "2026-01-31T12:00:00.000Z";
@@ -120,7 +120,7 @@ describe("in a shell", () => {
     return execFileSync("/bin/sh", ["-c", line], { env }).toString().split("\0").slice(0, -1);
   };
 
-  test("no part of a line is more than one argument, whatever it holds", () => {
+  test(`no part of a line is more than one argument, whatever it holds (seed ${SEED})`, () => {
     const part = fc.oneof(
       fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }),
       fc.constantFrom(
