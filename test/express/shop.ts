@@ -12,7 +12,7 @@ import { encodePaymentSignature } from "@farebox/core/protocol";
 import { type PaymentsOptions, paymentMiddleware, type RouteConfig, type RoutesConfig } from "@farebox/express";
 import { createPayer, type Payer, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express5, { type Express, type RequestHandler, type Response } from "express";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createShopFacilitator, type ShopFacilitator } from "./shop-facilitator.js";
 
 type ExpressModule = typeof express5;
@@ -227,24 +227,24 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
 }
 
 const collectors = new Set<string[]>();
+const { emitWarning } = process;
+
+/** Hands the product's warnings to the tests that collect them. */
+function collectWarning(...given: readonly unknown[]): void {
+  const [, options] = given;
+  const { type, code } = (typeof options === "object" ? options : {}) as { type?: string; code?: string };
+  if (type !== "FareboxWarning" || code === undefined) Reflect.apply(emitWarning, process, given);
+  else for (const collector of collectors) collector.push(code);
+}
 
 /** Collects the codes of the product's process warnings, instead of printing them, for the time of the test. */
 export function collectWarnings(): readonly string[] {
   const codes: string[] = [];
-  if (collectors.size === 0) {
-    const { emitWarning } = process;
-    const pass = (...given: readonly unknown[]) => Reflect.apply(emitWarning, process, given);
-    vi.spyOn(process, "emitWarning").mockImplementation((...given: readonly unknown[]) => {
-      const [, options] = given;
-      const { type, code } = (typeof options === "object" ? options : {}) as { type?: string; code?: string };
-      if (type !== "FareboxWarning" || code === undefined) return pass(...given);
-      for (const collector of collectors) collector.push(code);
-    });
-  }
   collectors.add(codes);
+  process.emitWarning = collectWarning;
   onTestFinished(() => {
     collectors.delete(codes);
-    if (collectors.size === 0) vi.mocked(process.emitWarning).mockRestore();
+    if (collectors.size === 0) process.emitWarning = emitWarning;
   });
   return codes;
 }
