@@ -1,44 +1,37 @@
 import { createDiscoveryClient } from "@farebox/bazaar";
-import { createCatalog, type LocalCatalog } from "@farebox/catalog";
+import { createCatalog } from "@farebox/catalog";
 import { createSqliteCatalogStore } from "@farebox/catalog/sqlite";
-import { createExactEvmScheme, createRpcChain } from "@farebox/evm/facilitator";
-import { createFacilitator, type LocalFacilitator } from "@farebox/facilitator";
-import { anvilAccounts, type LocalChain, startFacilitatorServer, startLocalChain } from "@farebox/testing";
+import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { extractDiscoveryInfo, validateDiscoveryExtension } from "@x402/extensions/bazaar";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { Bank } from "../faults/bank.js";
 import { challengeOf, openShop, type Shop, type ShopPlan } from "./shop.js";
 
-let chain: LocalChain;
-let catalog: LocalCatalog;
-let facilitator: LocalFacilitator;
-beforeAll(async () => {
-  chain = await startLocalChain();
-});
-afterAll(() => chain.close());
-beforeEach(() => {
-  const { network, rpcUrl } = chain;
-  const { privateKey } = anvilAccounts[0]!;
-  catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false });
-  onTestFinished(() => catalog.close());
-  const rpc = createRpcChain({ network, rpcUrl, privateKey, pollingIntervalMs: 10 });
-  facilitator = createFacilitator({ schemes: [createExactEvmScheme({ chain: rpc })], catalog });
-});
-
-/** Opens a seller whose facilitator has the catalog, and a client of that catalog. */
+/** Opens a seller whose facilitator has the catalog, and a client of that catalog. Sellers with one bank have one catalog. */
 async function open(
   plan: ShopPlan = {},
+  bank = openBank(),
 ): Promise<Shop & { readonly discovery: ReturnType<typeof createDiscoveryClient> }> {
-  const server = await startFacilitatorServer({ facilitator });
+  const { server } = await bank;
+  return {
+    ...(await openShop({ bank: await bank, ...plan })),
+    discovery: createDiscoveryClient({ url: server.url }),
+  };
+}
+
+async function openBank(): Promise<Bank> {
+  const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false });
+  onTestFinished(() => catalog.close());
+  const facilitator = createTestFacilitator({ catalog });
+  const server = await startFacilitatorServer({ facilitator: { ...facilitator, catalog } });
   onTestFinished(() => server.close());
-  const bank: Bank = {
+  return {
     server,
-    fund: (address, usdc) => chain.fund(address, { usdc }),
-    balanceOf: (address) => chain.balanceOf(address),
+    fund: async (address, amount) => facilitator.ledger.fund(address, amount),
+    balanceOf: async (address) => facilitator.ledger.balanceOf(address),
     close: () => server.close(),
   };
-  return { ...(await openShop({ bank, ...plan })), discovery: createDiscoveryClient({ url: server.url }) };
 }
 
 const sellWeather: NonNullable<ShopPlan["sell"]> = (tools) => {
@@ -110,13 +103,11 @@ test("tools of one server URL have separate entries by their names", async () =>
 
 test("two sellers list tools of the same name, each at its own server", async () => {
   const urls = ["https://a.example.com/mcp", "https://b.example.com/mcp"];
+  const bank = openBank();
+  const options = { publicUrl: "https://b.example.com" };
   const [first, second] = [
-    await open({ sell: sellWeather, toolsOptions: { serverUrl: urls[0]! } }),
-    await open({
-      sell: sellWeather,
-      toolsOptions: { serverUrl: "/mcp" },
-      options: { publicUrl: "https://b.example.com" },
-    }),
+    await open({ sell: sellWeather, toolsOptions: { serverUrl: urls[0]! } }, bank),
+    await open({ sell: sellWeather, toolsOptions: { serverUrl: "/mcp" }, options }, bank),
   ];
   for (const { buy } of [first, second]) await buy({ name: "get_weather", args: { city: "Porto" } });
   const { entries } = await first.discovery.list({ type: "mcp" });

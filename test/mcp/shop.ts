@@ -21,6 +21,7 @@ import { type CallToolResult, CallToolResultSchema, isInitializeRequest } from "
 import express, { type Express, type RequestHandler } from "express";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
+import { collectWarnings } from "../express/shop.js";
 import { type Business, type BusinessPlan, openBusiness, serve } from "../faults/business.js";
 
 export { PRICE } from "../faults/business.js";
@@ -80,6 +81,8 @@ export interface Shop extends Buyer, Business {
 
 /** Opens the shop. */
 export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
+  // The app of a tool's route need not be part of the app of the endpoint.
+  collectWarnings();
   const business = await openBusiness({ ...plan, options: { ...plan.options, deadlines: deadlinesOf(plan) } });
   const { payer, payments } = business;
   let runs = 0;
