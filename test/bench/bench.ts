@@ -7,6 +7,8 @@
  * `--render` writes the page and the charts again from the figures of the last run.
  * `--only <part of a title>` measures some cases, or one of the other parts by its name, and prints JSON.
  *
+ * A full run fails when a request costs more than was recorded in `ceilings.json`; of processor time beside bare Express, when it costs a tenth more.
+ *
  * @module
  */
 import { execFileSync } from "node:child_process";
@@ -15,6 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { measureCosts } from "./cases/cost.js";
 import type { Effort } from "./cases/effort.js";
 import { measureFirstEvents } from "./cases/events.js";
 import { measureHostile } from "./cases/hostile.js";
@@ -24,6 +27,7 @@ import { measureLatencies } from "./cases/latency.js";
 import { measureSlowFacilitator } from "./cases/slow-facilitator.js";
 import { measureSteady } from "./cases/steady.js";
 import { measureThroughput, THROUGHPUT_CASES, type Throughput, type ThroughputCase } from "./cases/throughput.js";
+import { compareWithCeilings, QUIET_TOLERANCE, readCeilings, renderCosts } from "./ceilings.js";
 import { awaitQuiet, describeMachine } from "./machine.js";
 import { type Measured, renderBenchmarks, type ThroughputRow } from "./pages/benchmarks.js";
 import { drawCharts } from "./pages/charts.js";
@@ -53,9 +57,18 @@ const effort = options.quick ? QUICK : FULL;
 
 const isMeant = !options.quick && !options.render && options.only === undefined;
 if (isMeant) await awaitQuiet();
+if (isMeant && !options.soak) await checkCosts();
 if (options.only !== undefined) await printSome(options.only);
 else if (options.render) write(readFigures());
 else write(options.soak ? { ...readFigures(), soak: await measureSoak() } : await measureAll());
+
+/** First of all, as long as the machine is quiet. */
+async function checkCosts(): Promise<void> {
+  const [costs, ceilings] = [await measureCosts({ rounds: 40, requests: 500 }), readCeilings()];
+  const exceeded = compareWithCeilings(costs, ceilings, QUIET_TOLERANCE);
+  note([renderCosts(costs, ceilings), ...exceeded.map((each) => `TOO MUCH: ${each}`), ""].join("\n"));
+  if (exceeded.length > 0) process.exitCode = 1;
+}
 
 async function measureAll(): Promise<Measured> {
   const machine = describeMachine(ROOT);

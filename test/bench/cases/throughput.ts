@@ -90,12 +90,6 @@ export async function measureThroughput(what: ThroughputCase, node: string, effo
   };
 }
 
-/** Measures Farebox alone, beside bare Express: what the one is to the other. */
-export async function measureFareboxToBare(what: ThroughputCase, effort: Effort): Promise<number> {
-  const of = await measureSellers(what, ["farebox"], { node: process.execPath, effort });
-  return medianRatio(of("farebox"), of("bare for farebox"));
-}
-
 async function measureSellers(
   what: ThroughputCase,
   sellers: readonly Seller[],

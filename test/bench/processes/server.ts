@@ -9,9 +9,10 @@ import type { AddressInfo, Socket } from "node:net";
 import { queryObjects } from "node:v8";
 import type { Express } from "express";
 import type { App, Plan } from "../plan.js";
+import type { Counted, Counting } from "./counting.js";
 
-/** What a server is asked by IPC. */
-export type Question = "usage" | "census";
+/** What a server is asked by IPC. The response to `count` says that it counts, and that to `counted` what. */
+export type Question = "usage" | "census" | { readonly count: Counting } | "counted";
 
 /** What a server has used since it was started. */
 export interface Usage {
@@ -57,8 +58,21 @@ server.on("connection", (socket) => {
   socket.once("close", () => sockets.delete(socket));
 });
 
-process.on("message", (question: Question) => process.send?.(question === "usage" ? takeUsage() : takeCensus()));
+let endCounting: () => Counted = () => ({});
+
+process.on("message", (question: Question) => {
+  if (question === "usage") process.send?.(takeUsage());
+  else if (question === "census") process.send?.(takeCensus());
+  else if (question === "counted") process.send?.(endCounting());
+  else void count(question.count);
+});
 process.on("disconnect", () => process.exit());
+
+async function count(what: Counting): Promise<void> {
+  const { beginCounting } = await import("./counting.js");
+  process.send?.("counting");
+  endCounting = beginCounting(what);
+}
 
 function takeUsage(): Usage {
   const { user, system } = process.cpuUsage();

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Plan } from "../plan.js";
+import type { Counted, Counting } from "./counting.js";
 import type { Load, LoadResult } from "./load.js";
 import { Mint } from "./payments.js";
 import type { Probe, ProbeResult } from "./probe.js";
@@ -27,6 +28,8 @@ export interface RunningServer {
   usage(): Promise<Usage>;
   /** Counts what a leak would leave in the process. Takes a while, and the server stands still. */
   census(): Promise<Census>;
+  /** What the process does while `act` runs. */
+  count(what: Counting, act: () => Promise<void>): Promise<Counted>;
   close(): Promise<void>;
 }
 
@@ -57,6 +60,11 @@ export async function startServer(plan: Plan, options: StartOptions = {}): Promi
     url: `http://127.0.0.1:${port}`,
     usage: () => ask("usage"),
     census: () => ask("census"),
+    count: async (what, act) => {
+      await ask({ count: what });
+      await act();
+      return ask("counted");
+    },
     close: () => stop(child),
   };
 }
