@@ -2,8 +2,8 @@
  * Counts how far one request travels through a warm seller: the files and functions of ours that it runs, their calls, and the promises and
  * timers that it makes. The seller has configured nothing but a route; its facilitator is in the process and accepts everything.
  *
- * Usage: `node --import ./test/source/journey/load-sources.mjs test/source/journey/count.ts` lists the functions of each kind of request, file by
- * file; with `--json` it prints the counts alone.
+ * Usage: `node --no-concurrent-recompilation --import ./test/source/journey/load-sources.mjs test/source/journey/count.ts` lists the functions of
+ * each kind of request, file by file; with `--json` it prints the counts alone.
  *
  * @module
  */

@@ -39,7 +39,10 @@ export function holdTimers(): void {
   }
 }
 
-/** Hands out a counter. V8 optimizes nothing as long as it counts, so all else is done before. */
+/**
+ * Hands out a counter. V8 optimizes nothing as long as it counts, so all else is done before. What it has begun to optimize in another thread it
+ * would still use: a process that counts needs `--no-concurrent-recompilation`.
+ */
 export async function withCounter<T>(use: (count: Count) => Promise<T>): Promise<T> {
   const session = new Session();
   session.connect();
