@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import ts from "typescript";
 import { expect, test } from "vitest";
-import { importsOf, walk } from "../scripts/imports.mjs";
+import { walk } from "../scripts/imports.mjs";
 import { blocksIn, markdownFiles, ROOT } from "./markdown.js";
 
 const DESIGN = "docs/background/design.md";
@@ -31,7 +32,9 @@ test("every drawing is of a kind that GitHub draws", () => {
 function importsOfPackage(name: string): string[] {
   const { files } = walk(join(ROOT, "packages", name, "src"));
   const sources = files.filter((file: string) => /\.ts$/.test(file) && !/\.(test|test-d|fixture)\.ts$/.test(file));
-  const names = sources.flatMap((file: string) => importsOf(file).map((found) => found.name ?? ""));
-  const others = names.flatMap((module: string) => /^@farebox\/([^/]+)/.exec(module)?.[1] ?? []);
+  const names = sources.flatMap((file: string) =>
+    ts.preProcessFile(readFileSync(file, "utf8")).importedFiles.map(({ fileName }) => fileName),
+  );
+  const others = names.flatMap((module) => /^@farebox\/([^/]+)/.exec(module)?.[1] ?? []);
   return [...new Set(others)].filter((other) => other !== name).map((other) => `${name} --> ${other}`);
 }

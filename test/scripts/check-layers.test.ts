@@ -1,5 +1,5 @@
 /**
- * The layer check finds what it says it finds: each case plants one fault in a small workspace.
+ * The layer check finds what it says it finds: each case plants one fault in a small workspace. This tree is checked by `pnpm check`.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { checkLayers, WORKSPACE } from "./check-layers.mjs";
+import { checkLayers } from "./check-layers.mjs";
 
 /** A workspace without a fault. */
 const SOUND: Record<string, string> = {
@@ -166,9 +166,3 @@ function check(files: Record<string, string>): readonly string[] {
   }
   return checkLayers(root).findings;
 }
-
-test("this tree reaches no chain library that it should not, and imports nothing outwards", () => {
-  const { findings, files } = checkLayers(WORKSPACE);
-  expect(findings).toEqual([]);
-  expect(files).toBeGreaterThan(100);
-});

@@ -44,6 +44,11 @@ function wire(body: string | Uint8Array): string {
   return createHash("sha256").update("wire:").update(body).digest("base64url");
 }
 
+/** A few small pieces, then large ones, as many small ones are a case of their own. */
+function piecesOf(body: string): string[] {
+  return [...body.slice(0, 500).split(/(?<=\W)/), ...(body.slice(500).match(/[\s\S]{1,9000}/g) ?? [])];
+}
+
 /** A body without repetitions, so that no chunk equals another. */
 function bytesOf(size: number): Buffer {
   const body = Buffer.alloc(size);
@@ -68,7 +73,7 @@ describe.each(VERSIONS)("on %s, a reader behind the digest", (_name, version) =>
   test.each(readers)("%s reads the body behind the digest", async (_reader, type, body, handlers) => {
     const port = await serve(version, digesting, ...handlers);
     const whole = await postWhole(port, body, { "Content-Type": type });
-    const inChunks = await post(port, body.split(/(?<=\W)/), { headers: { "Content-Type": type } });
+    const inChunks = await post(port, piecesOf(body), { headers: { "Content-Type": type } });
     expect(whole).toEqual({ digest: wire(body), read: fingerprint(body) });
     expect(inChunks).toEqual(whole);
   });
@@ -531,7 +536,7 @@ describe(`with seed ${seed}`, () => {
       const seen = await post(isLate ? late : port, pieces, { headers, agent });
       expect(seen).toEqual({ digest: wire(body), read: fingerprint(body) });
     };
-    await fc.assert(fc.asyncProperty(sending, isReadAsSent), { seed, numRuns: 100 });
+    await fc.assert(fc.asyncProperty(sending, isReadAsSent), { seed, numRuns: 30 });
   });
 
   function cut(body: Buffer, places: readonly number[]): Buffer[] {

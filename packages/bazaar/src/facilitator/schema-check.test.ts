@@ -82,10 +82,10 @@ test("the verdict is that of a compiler for every evaluated keyword", () => {
         expect(problemOfInstance(some as never, instance, "it") === undefined).toBe(expected);
       },
     ),
-    { seed: SEED, numRuns: 800 },
+    { seed: SEED, numRuns: 300 },
   );
-  expect(matching).toBeGreaterThan(50);
-}, 120_000);
+  expect(matching).toBeGreaterThan(20);
+});
 
 describe("keywords that are not evaluated", () => {
   const CASES: readonly (readonly [why: string, schema: object, instance: unknown])[] = [
