@@ -35,28 +35,32 @@ describe.each(["js", ...(runsTypeScript ? ["ts"] : [])])("a project in %s", (lan
     const { stdout } = await run(process.execPath, ["--test"], { cwd: folder, env: { PATH: process.env["PATH"] } });
     expect(stdout).toMatch(/pass 2\b/);
     expect(stdout).toMatch(/fail 0\b/);
-  }, 30_000);
+  });
+});
 
-  test("answers 402 once it knows its seller, and does not start before", async () => {
-    const folder = await init(`started-${language}`, "--language", language, "--pay-to", PAY_TO);
-    const facilitator = await startFacilitatorServer({ facilitator: createTestFacilitator() });
-    onTestFinished(() => facilitator.close());
-    // The template prints the port that was asked for.
-    const port = await freePort();
-    const settings = `FACILITATOR_URL=${facilitator.url}\nPORT=${port}`;
-    const env = readFileSync(join(folder, ".env"), "utf8").replace(/FACILITATOR_URL=.*/, settings);
-    writeFileSync(join(folder, ".env"), env);
-    const args = ["--env-file=.env", `server.${language}`];
-    const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
-    onTestFinished(() => void child.kill());
-    const [line] = await once(createInterface(child.stdout), "line");
-    expect(line).toBe(`http://localhost:${port}/weather/paris`);
-    expect((await fetch(line)).status).toBe(402);
+test("a project answers 402 once it knows its seller, and does not start before", async () => {
+  const folder = await init("started", "--language", "js", "--pay-to", PAY_TO);
+  const facilitator = await startFacilitatorServer({ facilitator: createTestFacilitator() });
+  onTestFinished(() => facilitator.close());
+  // The template prints the port that was asked for.
+  const port = await freePort();
+  const settings = `FACILITATOR_URL=${facilitator.url}\nPORT=${port}`;
+  const env = readFileSync(join(folder, ".env"), "utf8").replace(/FACILITATOR_URL=.*/, settings);
+  writeFileSync(join(folder, ".env"), env);
+  const args = ["--env-file=.env", "server.js"];
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "close");
+  onTestFinished(async () => {
+    child.kill();
+    await ended;
+  });
+  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+  expect(line).toBe(`http://localhost:${port}/weather/paris`);
+  expect((await fetch(line)).status).toBe(402);
 
-    writeFileSync(join(folder, ".env"), env.replace(/PAY_TO=.*/, "PAY_TO="));
-    const failed = run(process.execPath, args, { cwd: folder });
-    await expect(failed).rejects.toMatchObject({ stderr: expect.stringContaining("Write your address to .env") });
-  }, 30_000);
+  writeFileSync(join(folder, ".env"), env.replace(/PAY_TO=.*/, "PAY_TO="));
+  const failed = run(process.execPath, args, { cwd: folder });
+  await expect(failed).rejects.toMatchObject({ stderr: expect.stringContaining("Write your address to .env") });
 });
 
 test("overwrites nothing, and then writes nothing", async () => {

@@ -30,6 +30,7 @@ export const payments = createPayments({
   facilitator: "http://127.0.0.1:1",
   payTo: { "eip155:*": "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },
   networks: ["eip155:84532"],
+  logger: { info() {}, warn() {}, error() {} },
 });
 export const app = express();
 app.use(payments.routes({ "GET /weather/:city": { price: "$0.001", description: "The weather" } }));

@@ -51,7 +51,7 @@ test("the curve and token accounts are those of a library", async () => {
       const account = await tokenAccount(owner.toBase58(), mint.toBase58(), TOKEN.toBase58());
       expect(new PublicKey(account).toBase58()).toBe(tokenAccountByLibrary(owner, mint).toBase58());
     }),
-    { numRuns: 200 },
+    { numRuns: 40 },
   );
 });
 
