@@ -11,16 +11,8 @@ import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/**
- * V8 counts in a process of its own: it would count other tests, too. A function that another thread has optimized in the meantime would not be
- * counted.
- */
-const COUNT = [
-  "--no-concurrent-recompilation",
-  "--import",
-  "./test/source/journey/load-sources.mjs",
-  "test/source/journey/count.ts",
-];
+/** V8 counts in a process of its own: it would count other tests, too. */
+const COUNT = ["--import", "./test/source/journey/load-sources.mjs", "test/source/journey/count.ts"];
 
 /** Far more than it takes, on any machine. */
 const LIMIT_MS = 600_000;

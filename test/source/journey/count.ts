@@ -2,7 +2,7 @@
  * Counts how far one request travels through a warm seller: the files and functions of ours that it runs, their calls, and the promises and
  * timers that it makes. The seller has configured nothing but a route; its facilitator is in the process and accepts everything.
  *
- * Usage: `node --no-concurrent-recompilation --import ./test/source/journey/load-sources.mjs test/source/journey/count.ts` lists the functions of
+ * Usage: `node --import ./test/source/journey/load-sources.mjs test/source/journey/count.ts` lists the functions of
  * each kind of request, file by file; with `--json` it prints the counts alone.
  *
  * @module
@@ -10,16 +10,15 @@
 import { once } from "node:events";
 import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { isDeepStrictEqual } from "node:util";
 import type { Facilitator } from "@farebox/core";
-import { paymentMiddleware } from "@farebox/express";
-import express from "express";
 import { createPayer } from "../../../packages/testing/src/payer/payer.js";
-import { type Counts, holdTimers, withCounter } from "./counter.js";
-
-holdTimers();
+import { type Counts, holdTimers, startCounter } from "./counter.js";
 
 /** A seller checks no signature after so many good ones, as long as its facilitator accepts the payments. */
 const SIGNATURES_CHECKED = 64;
+/** So many requests of a kind come before those that are counted. */
+const WARM_UP = 3;
 /** Each kind of request is counted so often, and each time must be like the first. */
 const TIMES = 5;
 /** Once both sides are done, the event loop turns so often before counting ends: more than anything of ours waits for. */
@@ -27,8 +26,33 @@ const TURNS = 10;
 const NETWORK = "eip155:84532";
 const NOW = Date.UTC(2026, 0, 31);
 const now = () => NOW;
+const accepts = {
+  scheme: "exact",
+  price: "$0.001",
+  network: NETWORK,
+  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+} as const;
+/** What the seller below offers, so that payments can be signed before it is loaded. */
+const OFFER = {
+  scheme: "exact",
+  network: NETWORK,
+  amount: "1000",
+  asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+  payTo: accepts.payTo,
+  maxTimeoutSeconds: 300,
+  extra: { name: "USDC", version: "2" },
+};
+
 const payer = createPayer();
+const signed = await Promise.all(
+  Array.from({ length: WARM_UP + TIMES + SIGNATURES_CHECKED + TIMES }, () => payer.signExact(OFFER, { now })),
+);
 let settled = 0;
+
+holdTimers();
+const countRun = await startCounter();
+const { default: express } = await import("express");
+const { paymentMiddleware } = await import("@farebox/express");
 
 const facilitator: Facilitator = {
   supported: async () => ({
@@ -42,12 +66,6 @@ const facilitator: Facilitator = {
     return { success: true, payer: payer.address, transaction, network, amount };
   },
 };
-const accepts = {
-  scheme: "exact",
-  price: "$0.001",
-  network: NETWORK,
-  payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
-} as const;
 const logger = { info() {}, warn: console.error, error: console.error };
 
 const app = express();
@@ -99,8 +117,12 @@ const unpaid: Request = { path: "/weather", status: 402, headers: {} };
 const { headers } = await new Promise<IncomingMessage>((resolve) => send(unpaid, resolve));
 const challenge = JSON.parse(Buffer.from(String(headers["payment-required"]), "base64").toString("utf8"));
 
-async function pay(): Promise<Request> {
-  const payment = JSON.stringify(await payer.signExact(challenge.accepts[0], { challenge, now }));
+const { resource, extensions, accepts: [accepted] = [] } = challenge;
+if (!isDeepStrictEqual({ ...accepted, ...OFFER }, accepted))
+  throw new Error(`another offer: ${JSON.stringify(accepted)}`);
+
+function pay(): Request {
+  const payment = JSON.stringify({ ...signed.pop(), accepted, resource, extensions });
   return { path: "/weather", status: 200, headers: { "payment-signature": Buffer.from(payment).toString("base64") } };
 }
 
@@ -109,21 +131,18 @@ async function pay(): Promise<Request> {
  *
  * @throws {Error} When those that come next do not have the same counts.
  */
-async function count(make: () => Request | Promise<Request>, before: number): Promise<Counts> {
-  for (let at = 0; at < before; at++) {
-    const request = await make();
-    await new Promise((resolve) => send(request, resolve));
+async function count(make: () => Request, before = WARM_UP): Promise<Counts> {
+  for (let at = 0; at < before; at++) await new Promise((resolve) => send(make(), resolve));
+  const all: Counts[] = [];
+  for (let at = 0; at < TIMES; at++) {
+    const request = make();
+    all.push(await countRun((done) => send(request, done)));
   }
-  const requests = await Promise.all(Array.from({ length: TIMES }, make));
-  return withCounter(async (countRun) => {
-    const all: Counts[] = [];
-    for (const request of requests) all.push(await countRun((done) => send(request, done)));
-    const [one, ...others] = all as [Counts, ...Counts[]];
-    for (const other of others) {
-      if (describe(other) !== describe(one)) throw new Error(`not steady:\n${describe(one)}\n${describe(other)}`);
-    }
-    return one;
-  });
+  const [one, ...others] = all as [Counts, ...Counts[]];
+  for (const other of others) {
+    if (describe(other) !== describe(one)) throw new Error(`not steady:\n${describe(one)}\n${describe(other)}`);
+  }
+  return one;
 }
 
 function describe(counts: Counts): string {
@@ -136,9 +155,9 @@ function numbersOf({ functions, calls, promises, timers }: Counts): Record<strin
 }
 
 const counted = {
-  free: await count(() => free, 3),
-  unpaid: await count(() => unpaid, 3),
-  "paid early": await count(pay, 3),
+  free: await count(() => free),
+  unpaid: await count(() => unpaid),
+  "paid early": await count(pay),
   paid: await count(pay, SIGNATURES_CHECKED),
 };
 agent.destroy();

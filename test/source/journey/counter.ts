@@ -23,9 +23,6 @@ const SOURCE = /\/packages\/([\w-]+)\/src\/(.*)$/;
 let promises = 0;
 let timers = 0;
 
-/** Counts what runs until `done` is called. */
-export type Count = (run: (done: () => void) => void) => Promise<Counts>;
-
 /** Timers that are started later never fire: a deadline that a busy machine lets pass would run functions that a quiet one does not. */
 export function holdTimers(): void {
   for (const name of ["setTimeout", "setInterval"] as const) {
@@ -39,36 +36,34 @@ export function holdTimers(): void {
   }
 }
 
+/** Counts what runs until `done` is called. */
+export type Count = (run: (done: () => void) => void) => Promise<Counts>;
+
 /**
- * Hands out a counter. V8 optimizes nothing as long as it counts, so all else is done before. What it has begun to optimize in another thread it
- * would still use: a process that counts needs `--no-concurrent-recompilation`.
+ * Starts the counter. Called before what is counted is loaded: V8 misses calls of functions that were called before. It optimizes nothing from then
+ * on, so what takes long is done first.
  */
-export async function withCounter<T>(use: (count: Count) => Promise<T>): Promise<T> {
+export async function startCounter(): Promise<Count> {
   const session = new Session();
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  try {
-    return await use(async (run) => {
-      await session.post("Profiler.takePreciseCoverage");
-      const counted = await new Promise<Pick<Counts, "promises" | "timers">>((resolve) => {
-        // Later, or the promise of this `await` would be counted.
-        setImmediate(() => {
-          [promises, timers] = [0, 0];
-          const stop = promiseHooks.onInit(() => promises++);
-          run(() => {
-            stop();
-            resolve({ promises, timers });
-          });
+  return async (run) => {
+    await session.post("Profiler.takePreciseCoverage");
+    const counted = await new Promise<Pick<Counts, "promises" | "timers">>((resolve) => {
+      // Later, or the promise of this `await` would be counted.
+      setImmediate(() => {
+        [promises, timers] = [0, 0];
+        const stop = promiseHooks.onInit(() => promises++);
+        run(() => {
+          stop();
+          resolve({ promises, timers });
         });
       });
-      const { result } = await session.post("Profiler.takePreciseCoverage");
-      return { ...counted, ...callsIn(result) };
     });
-  } finally {
-    await session.post("Profiler.stopPreciseCoverage");
-    session.disconnect();
-  }
+    const { result } = await session.post("Profiler.takePreciseCoverage");
+    return { ...counted, ...callsIn(result) };
+  };
 }
 
 interface Script {
