@@ -35,7 +35,8 @@ export class LocalAlgod {
   token: string | undefined;
   /** The network of the node. */
   genesisHash: Buffer = GENESIS_HASH;
-  readonly #server: Server = createServer((req, res) => void this.#serve(req, res));
+  // A busy machine pauses a test for longer than the five seconds that a connection may be idle.
+  readonly #server: Server = createServer({ keepAliveTimeout: 0 }, (req, res) => void this.#serve(req, res));
   /** Every transaction on the chain, the oldest first. */
   readonly history: Landed[] = [];
   readonly #landed = new Map<string, SignedTransaction>();

@@ -41,7 +41,7 @@ export async function ourSeller(
   options: Partial<Parameters<typeof createPayments>[0]> = {},
   accepts: PaymentOption = ACCEPTS,
 ): Promise<Express> {
-  const payments = createPayments({ ...PATIENT_SELLER, facilitator: facilitatorUrl, ...options });
+  const payments = createPayments({ ...PATIENT_SELLER, strict: false, facilitator: facilitatorUrl, ...options });
   const app = weatherSeller(payments.routes({ "GET /weather": { accepts } }));
   await payments.ready(app);
   return app;

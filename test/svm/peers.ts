@@ -42,7 +42,10 @@ const ACCEPTS = { scheme: "exact", price: "$0.001", network: NETWORK, payTo: PAY
 export function ourSeller(facilitatorUrl: string, extra: Readonly<Record<string, unknown>> = {}): Express {
   const accepts = { ...ACCEPTS, extra };
   return weatherSeller(
-    paymentMiddleware({ "GET /weather": { accepts } }, { ...PATIENT_SELLER, facilitator: facilitatorUrl }),
+    paymentMiddleware(
+      { "GET /weather": { accepts } },
+      { ...PATIENT_SELLER, strict: false, facilitator: facilitatorUrl },
+    ),
   );
 }
 

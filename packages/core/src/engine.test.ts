@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "./engine.js";
 import { ConfigError } from "./errors.js";
 import type { LogFields } from "./events/logger.js";
@@ -25,6 +25,11 @@ function tableOf(keys: readonly string[]): RoutesConfig {
   return Object.fromEntries(keys.map((key) => [key, PRICED]));
 }
 
+// Findings are warnings of the process as well, unless `strict` is set.
+const warnings = vi.spyOn(process, "emitWarning");
+beforeEach(() => void warnings.mockReset().mockReturnValue());
+afterAll(() => warnings.mockRestore());
+
 /** The ConfigError that a call throws. */
 function errorOf(call: () => unknown): ConfigError {
   try {
@@ -50,7 +55,7 @@ describe("a report", () => {
   test("a report has the table that was given with the options", () => {
     const { engine } = createPaymentsGate(
       tableOf(["GET /a"]),
-      { facilitator: createFakeFacilitator() },
+      { facilitator: createFakeFacilitator(), logger: { info() {}, warn() {}, error() {} } },
       { schemes: [createTestScheme()] },
     );
     expect(engine.report().routes).toMatchObject([{ key: "GET /a" }]);

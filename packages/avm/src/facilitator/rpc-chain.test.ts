@@ -14,7 +14,7 @@ import { createExactAvmScheme } from "./scheme.js";
 
 let respond: () => readonly [status: number, body: unknown] = () => [200, null];
 
-const server = createServer((req, res) => {
+const server = createServer({ keepAliveTimeout: 0 }, (req, res) => {
   const params = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
   const [status, body] = req.url === "/v2/transactions/params" ? [200, params] : respond();
   req.resume();
@@ -88,7 +88,7 @@ test.each<[what: string, change: object, problem: string]>([
 });
 
 test("a chain does not wait for a silent node, and does not read an endless response", async () => {
-  const talker = createServer((req, res) => {
+  const talker = createServer({ keepAliveTimeout: 0 }, (req, res) => {
     req.resume();
     if (req.url?.startsWith("/much")) res.end("x".repeat(2 * 1024 * 1024));
   });
@@ -117,7 +117,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   ["responds with deeply nested JSON", 200, `${"[".repeat(500_000)}"secret"`, "the node's response is unreadable"],
 ])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   const asked: string[] = [];
-  const rude = createServer((req, res) => {
+  const rude = createServer({ keepAliveTimeout: 0 }, (req, res) => {
     req.resume();
     const isState = req.url?.startsWith("/secret/v2/transactions/params") === true;
     const state = { "genesis-hash": GENESIS_HASH.toString("base64"), "last-round": 50_010 };
@@ -164,7 +164,7 @@ test("a transaction that the library would serialize differently is neither simu
 test("a transaction is never dropped if the node does not tell its round", async () => {
   let states: readonly object[] = [];
   let asked = 0;
-  const forgetful = createServer((req, res) => {
+  const forgetful = createServer({ keepAliveTimeout: 0 }, (req, res) => {
     req.resume();
     if (req.url?.startsWith("/v2/transactions/params") !== true) return void res.writeHead(404).end("{}");
     res.end(JSON.stringify({ "genesis-hash": GENESIS_HASH.toString("base64"), ...states[asked++ % states.length] }));

@@ -18,7 +18,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
   for (const [name, connect] of chosen(CLIENTS)) describeClient(name, connect, () => server);
 });
 
-describe.skipIf(!hasRedis)("a store in a Redis cluster", () => {
+describe.skipIf(!hasRedis || chosen(CLUSTERS).length === 0)("a store in a Redis cluster", () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
@@ -32,11 +32,11 @@ describe.skipIf(!hasRedis)("a store in a Redis cluster", () => {
   for (const [name, connect] of chosen(CLUSTERS)) describeClient(name, connect, () => server);
 });
 
-/** `pnpm test` runs the first client of each library, `pnpm test:stores` all of them. */
+/** `pnpm test` runs one client, `pnpm test:stores` all of them. */
 function chosen(clients: Readonly<Record<string, Connect>>): readonly (readonly [string, Connect])[] {
   const all = Object.entries(clients);
   if (process.env["FAREBOX_ALL_CLIENTS"] !== undefined) return all;
-  return all.filter(([name]) => ["redis 6", "ioredis 6", "a cluster of redis 6"].includes(name));
+  return all.filter(([name]) => name === "redis 6");
 }
 
 describe("a client that cannot be used", () => {

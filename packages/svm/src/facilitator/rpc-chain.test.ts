@@ -14,7 +14,7 @@ import { createExactSvmScheme } from "./scheme.js";
 
 let respond: (method: string) => unknown = () => null;
 
-const server = createServer(async (req, res) => {
+const server = createServer({ keepAliveTimeout: 0 }, async (req, res) => {
   let text = "";
   for await (const chunk of req) text += chunk;
   const { id, method } = JSON.parse(text);
@@ -134,7 +134,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
 ])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   let asked = 0;
-  const rude = createServer(async (req, res) => {
+  const rude = createServer({ keepAliveTimeout: 0 }, async (req, res) => {
     let text = "";
     for await (const chunk of req) text += chunk;
     const { id, method } = JSON.parse(text);
