@@ -53,6 +53,9 @@ interface Plan {
   readonly build?: (app: Express) => void;
 }
 
+/** Failures are on purpose here. */
+const QUIET = { info() {}, warn() {}, error() {} };
+
 const answer: RequestHandler = (_req, res) => void res.json({ weather: "sunny" });
 
 function open({
@@ -68,7 +71,7 @@ function open({
   facilitator.ledger.fund(payer.address, 1_000_000n);
   const app = express();
   if (before !== undefined) app.use(before);
-  app.use(paymentMiddleware(routes, { facilitator, ...options }));
+  app.use(paymentMiddleware(routes, { facilitator, logger: QUIET, ...options }));
   build?.(app);
   app.all("/paid", handler);
   return {
@@ -357,7 +360,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       const facilitator = createTestFacilitator();
       const payer = createPayer();
       facilitator.ledger.fund(payer.address, 1_000_000n);
-      const payments = createPayments({ facilitator });
+      const payments = createPayments({ facilitator, logger: QUIET });
       const app = express().use(payments.routes({ "GET /paid": PRICED }));
       app.get("/paid", answer);
       await payments.close({ drainMs: 1000 });
