@@ -1,5 +1,6 @@
 /**
- * The heart of the tests on each major of Node but the one that runs this: the gate, stores, bodies, settlement, faults, paths.
+ * What differs between releases of Node, on each major but the one that runs this: HTTP, streams, sockets, crypto, SQLite, loading of modules;
+ * and the golden sequences, which every release plays to the letter.
  *
  * Usage: `pnpm test:nodes [major ...]`. Prints `Node 24.21.0: N passed, N failed` for each.
  *
@@ -13,11 +14,15 @@ import { join } from "node:path";
 import { countResults } from "./count-results.mjs";
 import { findNode, RELEASES, runOn } from "./nodes.mjs";
 
-const HEART = [
-  ...["packages/core/src", "packages/express/src", "packages/testing/src/store"],
+const FILES = [
+  "packages/express/src",
+  ...["http", "protocol", "scheme", "store"].map((folder) => `packages/core/src/${folder}`),
   // Node 20 has no node:sqlite.
-  ...["packages/stores/src/sqlite", "packages/stores/src/processes"],
-  ...["test/express", "test/faults", "test/bypass/corpus"],
+  "packages/stores/src/sqlite",
+  ...["bodies", "bad-requests", "connections", "errors-after-end", "free", "headers", "metered-streams"].map(ofExpress),
+  ...["response-forms", "signal", "streaming", "write-contract"].map(ofExpress),
+  ...["test/faults/streams", "test/faults/payment-header", "test/mcp/connections", "test/bypass/any-bytes"],
+  ...["test/golden", "test/source/bundles"],
 ];
 const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];
 
@@ -31,10 +36,14 @@ for (const major of majors) {
   const kept = process.env["FAREBOX_TEST_RESULTS"];
   const results = kept === undefined ? join(folder, `${major}.json`) : kept.replace(/(\.json)?$/, `-${major}.json`);
   console.log(`== Node ${major}`);
-  const status = runOn(node, [...VITEST, ...HEART], { FAREBOX_TEST_RESULTS: results });
+  const status = runOn(node, [...VITEST, ...FILES], { FAREBOX_TEST_RESULTS: results });
   const { passed, failed } = countResults([results]);
   if (status !== 0 || failed > 0) process.exitCode = 1;
   lines.push(`Node ${major === running ? process.versions.node : RELEASES[major]}: ${passed} passed, ${failed} failed`);
 }
 rmSync(folder, { recursive: true });
 console.log(lines.join("\n"));
+
+function ofExpress(name) {
+  return `test/express/${name}.test.ts`;
+}
