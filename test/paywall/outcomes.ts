@@ -81,6 +81,7 @@ export function testOutcomes(scene: Scene): void {
     expect(wallet.count("eth_signTypedData_v4")).toBe(1);
     expect(await stage.chain.balanceOf(shop.payee)).toBe(10_000n);
     expect(await stage.chain.balanceOf(payer.address)).toBe(990_000n);
+    expect(shop.errors).toEqual(["settlement_unknown"]);
   });
 
   test("a reload goes on with the payment, and nothing is signed again", async () => {
