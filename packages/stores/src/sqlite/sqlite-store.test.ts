@@ -68,7 +68,7 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
       second.exec("BEGIN IMMEDIATE");
       const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
       const ends: string[] = [];
-      const refused = store.claim(claim).finally(() => ends.push("refused"));
+      const refused = Promise.resolve(store.claim(claim)).finally(() => ends.push("refused"));
       refused.catch(() => {});
       expect(await free.claim(claim)).toEqual({ kind: "claimed" });
       expect(ends).toEqual([]);
