@@ -40,6 +40,7 @@ async function openShop(given: ShopOptions): Promise<Shop> {
   const children: ChildProcess[] = [];
   onTestFinished(async () => {
     for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
       const exited = once(child, "exit");
       child.kill("SIGKILL");
       await exited;
@@ -53,6 +54,7 @@ async function openShop(given: ShopOptions): Promise<Shop> {
     const child = fork(SCRIPT, [settings], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     children.push(child);
     return new Promise<string>((resolve, reject) => {
+      child.on("error", reject);
       child.once("exit", (code) => reject(new Error(`the seller ended with ${code}`)));
       child.on("message", (message: { readonly port?: number; readonly ran?: string }) => {
         if (message.port !== undefined) resolve(`http://127.0.0.1:${message.port}`);
@@ -248,7 +250,9 @@ describe("Free-Riding the Agentic Web, with two processes", () => {
     timeout: 60_000,
   }, async () => {
     const { bank, payer, payTo, facilitator } = await openBank();
-    const { urls, runs, untilRuns, release } = await openShop({ facilitator, payTo, isHeld: true });
+    // Copies wait for the run until it is released, which takes as long as it takes.
+    const options = { copyWaitMs: 120_000 };
+    const { urls, runs, untilRuns, release } = await openShop({ facilitator, payTo, isHeld: true, options });
     const payment = await sign(urls[0], payer);
     await sign(urls[1], payer);
     const before = bank.server.requests.length;
