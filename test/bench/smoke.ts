@@ -7,22 +7,25 @@
  *
  * @module
  */
-import { measureCosts } from "./cases/cost.js";
+import { type Kind, measureCosts } from "./cases/cost.js";
 import {
   BUSY_TOLERANCE,
   compareWithCeilings,
   improvements,
+  isFastEnough,
   readCeilings,
   recordCeilings,
   renderCosts,
 } from "./ceilings.js";
 
-const isRecorded = process.argv.includes("--record");
+const THOROUGH = { rounds: 40, requests: 500 };
+
 // What is recorded is measured as thoroughly as the benchmark measures it.
-const costs = await measureCosts(isRecorded ? { rounds: 40, requests: 500 } : { rounds: 12, requests: 150 });
-if (isRecorded) recordCeilings(costs);
+if (process.argv.includes("--record")) recordCeilings(await measureCosts(THOROUGH));
 const ceilings = readCeilings();
-const print = (lines: readonly string[]) => process.stdout.write(`${lines.join("\n")}\n`);
+const isEnough = (kind: Kind, toBare: number) => isFastEnough(kind, toBare, { ceilings, slower: BUSY_TOLERANCE });
+const costs = await measureCosts({ rounds: 12, requests: 150, isEnough });
+const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 
 print([`Of one request, on Node ${process.version}:`, renderCosts(costs, ceilings)]);
 if (ceilings.node !== process.version) print([`Bytes are not compared: they were recorded on ${ceilings.node}.`]);
