@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
+import { SILENT } from "../events/logger.js";
 import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
 
 const SECRET = "hunter2";
@@ -136,7 +137,7 @@ const OPTION_KEYS = [
 ];
 
 describe.each(HOSTILE)("the hostile value %o (%s)", (create) => {
-  const good = { facilitator: createFakeFacilitator() };
+  const good = { facilitator: createFakeFacilitator(), logger: SILENT };
 
   function expectCoded(make: () => unknown): void {
     try {
@@ -193,9 +194,13 @@ test("options and routes of any value throw nothing but a ConfigError", () => {
     fc.property(anything, anything, (options, routes) => {
       messageOf(() => createPaymentsGate(routes as never, options as never, { schemes: [] }));
       messageOf(() =>
-        createPaymentsGate(ROUTES, { facilitator: createFakeFacilitator(), ...(options as object) } as never, {
-          schemes: [],
-        }),
+        createPaymentsGate(
+          ROUTES,
+          { facilitator: createFakeFacilitator(), logger: SILENT, ...(options as object) } as never,
+          {
+            schemes: [],
+          },
+        ),
       );
     }),
   );

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
+import { SILENT } from "../events/logger.js";
 import {
   createFakeFacilitator,
   createShop,
@@ -19,7 +20,7 @@ function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): read
   try {
     createPaymentsGate(
       routes as never,
-      { facilitator: createFakeFacilitator(), ...options },
+      { facilitator: createFakeFacilitator(), logger: SILENT, ...options },
       { schemes: [createTestScheme()] },
     );
     return [];
@@ -33,7 +34,7 @@ function issuesOf(routes: unknown, options: Partial<PaymentsOptions> = {}): read
 async function offersOf(route: object, options: Partial<PaymentsOptions> = {}) {
   const { gate } = createPaymentsGate(
     { "GET /weather": route } as never,
-    { facilitator: createFakeFacilitator(), ...options },
+    { facilitator: createFakeFacilitator(), logger: SILENT, ...options },
     {
       schemes: [createTestScheme()],
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
+import { SILENT } from "../events/logger.js";
 import type { PriceFunction, RouteConfig } from "../options.js";
 import {
   admissionOf,
@@ -24,7 +25,7 @@ function issuesOf(route: object, options: object = {}): readonly string[] {
   try {
     createPaymentsGate(
       { "GET /a": route },
-      { facilitator: createFakeFacilitator(), ...options },
+      { facilitator: createFakeFacilitator(), logger: SILENT, ...options },
       { schemes: [createTestScheme()] },
     );
     return [];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
+import { SILENT } from "../events/logger.js";
 import type { CompiledDeclaration, Extension } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
@@ -42,7 +43,7 @@ const REQUEST = {
 async function challengeAt(path: string, route: RouteConfig, { key = "GET /a/:id", extensions = [createEcho()] } = {}) {
   const { gate, engine } = createPaymentsGate(
     { [key]: route },
-    { facilitator: createFakeFacilitator() },
+    { facilitator: createFakeFacilitator(), logger: SILENT },
     { schemes: [createTestScheme()], extensions },
   );
   const decision = await gate.decide({ ...REQUEST, path });
@@ -72,7 +73,7 @@ describe("a route that declares an extension", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: { bad: 1 } } } },
-        { facilitator: createFakeFacilitator() },
+        { facilitator: createFakeFacilitator(), logger: SILENT },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow('routes["GET /a"].extensions.echo: expected something good');
@@ -81,7 +82,7 @@ describe("a route that declares an extension", () => {
   test("a route uses the seller's extension before the built-in one", () => {
     const own = createEcho({ notices: [{ code: "FAREBOX_EXAMPLE_MISSING", message: "mine" }] });
     const engine = createPaymentsEngine(
-      { facilitator: createFakeFacilitator(), extensions: [own] },
+      { facilitator: createFakeFacilitator(), extensions: [own], logger: SILENT },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     engine.routes({ "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } });
@@ -149,7 +150,7 @@ describe("a large challenge", () => {
     const create = () =>
       createPaymentsGate(
         { "GET /a": { accepts: ACCEPTS, extensions: { echo: deep } } },
-        { facilitator: createFakeFacilitator() },
+        { facilitator: createFakeFacilitator(), logger: SILENT },
         { schemes: [createTestScheme()], extensions: [createEcho()] },
       );
     expect(create).toThrow("levels of nesting");
@@ -161,7 +162,12 @@ describe("a public route without https", () => {
   const create = (publicUrl?: string) =>
     createPaymentsGate(
       { "GET /a": { accepts: ACCEPTS, extensions: { echo: {} } } },
-      { facilitator: createFakeFacilitator(), strict: true, ...(publicUrl === undefined ? {} : { publicUrl }) },
+      {
+        facilitator: createFakeFacilitator(),
+        logger: SILENT,
+        strict: true,
+        ...(publicUrl === undefined ? {} : { publicUrl }),
+      },
       { schemes: [createTestScheme()], extensions },
     );
 
