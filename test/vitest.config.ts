@@ -11,7 +11,10 @@ const results = process.env["FAREBOX_TEST_RESULTS"];
 
 const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 
-const left = askedFor(process.argv).length > 0 ? [] : SLOW;
+/** `pnpm test:stores` runs these. */
+const WITH_SERVERS = ["test/golden/stores.test.ts"];
+
+const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...WITH_SERVERS];
 
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left

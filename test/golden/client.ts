@@ -67,6 +67,7 @@ export function send({ port, agent, method, path, headers, body, from, leavesInT
     leave() {
       exchange.hasLeft = true;
       sent.destroy();
+      socket?.destroy();
     },
     halfClose: () => void socket?.end(),
   };
@@ -103,7 +104,11 @@ export function send({ port, agent, method, path, headers, body, from, leavesInT
         exchange.leave();
       }
     });
-    message.once("end", () => note(message.complete));
+    message.once("end", () => {
+      note(message.complete);
+      // When the request closes after that differs by version.
+      exchange.isOver ||= message.complete;
+    });
     message.once("error", () => {});
     message.once("close", () => {
       exchange.isOver = true;

@@ -185,7 +185,8 @@ function charge({ payment, plan, order }: Work, part: number): void {
   const { amount } = order;
   if (plan.settle === "metered") {
     if (amount === "nothing" || amount === "0") return;
-    return payment.charge(amount === "too much" ? "$0.003" : amount === "all" ? "20%" : "$0.001");
+    payment.charge(amount === "too much" ? "$0.003" : amount === "all" ? "20%" : "$0.001");
+    return;
   }
   if (part > 0 || amount === "nothing") return;
   payment.settle({ half: "50%", all: "100%", "0": "0", "too much": "$5", "$0.004": "$0.004" }[amount]);

@@ -26,11 +26,11 @@ export type Kind = (typeof KINDS)[number];
 
 /** How many sequences of each kind are recorded. */
 export const COUNTS: Readonly<Record<Kind, number>> = {
-  memory: 50,
-  processes: 50,
-  redis: 30,
-  postgres: 30,
-  sqlite: 30,
+  memory: 1_000,
+  processes: 400,
+  redis: 200,
+  postgres: 200,
+  sqlite: 200,
 };
 
 export const HOOKS = ["onRequest", "beforeVerify", "afterVerify", "beforeSettle", "onPaid", "onHandlerFailed"] as const;

@@ -87,6 +87,8 @@ class Game {
   /** Calls of the store, and of facilitators behind HTTP, that have not ended. */
   #calls = 0;
   #held = 0;
+  /** Told when such a call ends, or is held. */
+  #wake = (): void => {};
   #challenge: PaymentRequired | undefined;
 
   constructor(stage: Stage, sequence: Sequence, clock: Clock, shelf: Shelf) {
@@ -110,6 +112,7 @@ class Game {
         if (fault.kind !== "hold") return;
         void reached.then(() => {
           this.#held++;
+          this.#wake();
         });
       },
       always: (operation, fault) => void faults.always(operation, fault),
@@ -129,6 +132,7 @@ class Game {
         return await call;
       } finally {
         this.#calls--;
+        this.#wake();
       }
     };
     return {
@@ -155,8 +159,9 @@ class Game {
     this.#transcript.begin("two minutes pass, and each payer comes back");
     await this.#pass(120_000);
     for (const payment of this.#payments) await this.#comeBack(payment);
-    this.#transcript.begin("an hour passes");
-    await this.#pass(3_600_000);
+    // Longer than any payment lives.
+    this.#transcript.begin("seven minutes pass");
+    await this.#pass(420_000);
     await this.#noteEnd();
     return this.#transcript.end();
   }
@@ -189,7 +194,9 @@ class Game {
       laneOf: (payment) => (isDead() ? undefined : `seller ${at}${payment === "" ? "" : `, ${payment}`}`),
     };
     const store = recorded(connection.store, scribe, (by) => {
-      if (!isDead()) this.#calls += by;
+      if (isDead()) return;
+      this.#calls += by;
+      this.#wake();
     });
     place.onFirstByte = (request, status) => {
       const lane = scribe.laneOf(this.#paymentOf(request));
@@ -236,6 +243,11 @@ class Game {
   async rest(): Promise<void> {
     let [quiet, noted] = [0, this.#transcript.noted];
     while (quiet < QUIET_TURNS) {
+      if (this.#calls > this.#held) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
       await new Promise<void>((resolve) => void setImmediate(resolve));
       const isNew = this.#transcript.noted !== noted;
       noted = this.#transcript.noted;
@@ -245,9 +257,7 @@ class Game {
   }
 
   #isBusy(): boolean {
-    return (
-      this.#calls > this.#held || this.#shelf.isTelling() || this.#requests.some((request) => this.#isMoving(request))
-    );
+    return this.#calls > this.#held || this.#requests.some((request) => this.#isMoving(request));
   }
 
   /** Whether bytes are under way on a request's connection. */
@@ -303,7 +313,8 @@ class Game {
     void process.payments.close();
     await this.rest();
     await this.#start(at);
-    await this.#processes[at]?.payments.recover();
+    // Not awaited: it may ask a facilitator that is held.
+    void this.#processes[at]?.payments.recover();
     await this.rest();
     this.#noteResponses();
   }

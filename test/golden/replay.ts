@@ -18,7 +18,7 @@
  */
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, describe as group, test } from "vitest";
-import { compare } from "./compare.js";
+import { compare, type Difference } from "./compare.js";
 import { COUNTS, describe, draw, type Kind } from "./plan.js";
 import { play } from "./play.js";
 import { readRecording, writeRecording } from "./recording.js";
@@ -36,16 +36,12 @@ const wish = process.env["FAREBOX_GOLDEN"] ?? "";
 /** Where differences are told, for `record.mjs`. */
 const report = process.env["FAREBOX_GOLDEN_REPORT"];
 
+const isRecording = wish === "record" || wish === "list";
+
 /** Replays the sequences of a kind, in tests of their own. */
 export function replay(kind: Kind, file: string): void {
   const recorded = readRecording(kind);
-  const isRecording = wish === "record" || wish === "list";
-  const count = isRecording ? COUNTS[kind] : recorded.length;
-  const [onlyKind, onlySeed] = wish.split(" ");
-  const isAlone = onlySeed !== undefined;
-  const seeds = isAlone
-    ? [Number(onlySeed)].filter(() => onlyKind === kind)
-    : Array.from({ length: count }, (_, at) => at + 1);
+  const seeds = seedsOf(kind, recorded.length);
   const played: string[] = [];
   let stage: Stage | undefined;
 
@@ -55,45 +51,50 @@ export function replay(kind: Kind, file: string): void {
     }, PATIENCE_MS);
     afterAll(async () => {
       await stage?.close();
-      if (wish === "record" && played.length === count) writeRecording(kind, played);
+      if (wish === "record" && played.length === COUNTS[kind]) writeRecording(kind, played);
     }, PATIENCE_MS);
 
-    test.runIf(!isRecording && !isAlone)("there is a transcript of each", () => {
+    test.runIf(wish === "")("there is a transcript of each", () => {
       expect(recorded.length).toBe(COUNTS[kind]);
     });
 
     for (let from = 0; from < seeds.length; from += TOGETHER) {
       const some = seeds.slice(from, from + TOGETHER);
-      test(
-        `${some[0]} to ${some.at(-1)} are as they were recorded`,
-        async () => {
-          if (stage === undefined) throw new Error("there is no stage");
-          const problems: string[] = [];
-          for (const seed of some) {
-            const transcript = await play(stage, draw(kind, seed));
-            if (isRecording) played.push(transcript);
-            const before = recorded[seed - 1];
-            if (isRecording && before === undefined) continue;
-            const difference = compare(before ?? "", transcript);
-            if (difference === undefined) continue;
-            if (report !== undefined) appendFileSync(report, `${JSON.stringify({ kind, seed, ...difference })}\n`);
-            if (!isRecording) problems.push(tell(kind, seed, difference, file));
-          }
-          if (problems.length > 0)
-            expect.fail(`${problems.length} of ${some.length} sequences differ. The first one:\n${problems[0]}`);
-        },
-        PATIENCE_MS,
-      );
+      test(`${some[0]} to ${some.at(-1)} are as they were recorded`, { timeout: PATIENCE_MS }, async () => {
+        if (stage === undefined) throw new Error("there is no stage");
+        const found: Found[] = [];
+        for (const seed of some) {
+          const transcript = await play(stage, draw(kind, seed));
+          played.push(transcript);
+          const difference = compare(recorded[seed - 1] ?? transcript, transcript);
+          if (difference !== undefined) found.push({ kind, seed, ...difference });
+        }
+        conclude(found, some.length, file);
+      });
     }
   });
 }
 
-function tell(
-  kind: Kind,
-  seed: number,
-  { grade, kinds, excerpt }: NonNullable<ReturnType<typeof compare>>,
-  file: string,
-): string {
+interface Found extends Difference {
+  readonly kind: Kind;
+  readonly seed: number;
+}
+
+function seedsOf(kind: Kind, recorded: number): readonly number[] {
+  const [onlyKind, onlySeed] = wish.split(" ");
+  if (onlySeed !== undefined) return onlyKind === kind ? [Number(onlySeed)] : [];
+  return Array.from({ length: isRecording ? COUNTS[kind] : recorded }, (_, at) => at + 1);
+}
+
+/** Fails with the first sequence that differs; or tells `record.mjs` of all. */
+function conclude(found: readonly Found[], count: number, file: string): void {
+  const [first] = found;
+  if (first === undefined) return;
+  if (report !== undefined) appendFileSync(report, found.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  if (!isRecording) expect.fail(`${found.length} of ${count} sequences differ. The first one:\n${tell(first, file)}`);
+}
+
+function tell({ kind, seed, grade, kinds, excerpt }: Found, file: string): string {
   const { head, lines } = describe(draw(kind, seed));
   const what =
     grade === "store"

@@ -15,7 +15,10 @@ const EXPOSED = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMEN
 
 export function noteResponse(transcript: Transcript, lane: string, { received, hasLeft }: Exchange): void {
   const put = (text: string) => transcript.note("response", lane, transcript.written(text));
-  if (received === undefined) return put(hasLeft ? "the client left" : "broke off");
+  if (received === undefined) {
+    put(hasLeft ? "the client left" : "broke off");
+    return;
+  }
   const { status, headers, trailers, isWhole } = received;
   const written = Object.entries(headers)
     .filter(([name]) => !FOREIGN.includes(name))
@@ -23,7 +26,10 @@ export function noteResponse(transcript: Transcript, lane: string, { received, h
     .map(([name, value]) => `${name}: ${writtenHeader(name, String(value))}`);
   put([status, ...written].join(" | "));
   // How much a client had read when it left is a matter of the kernel.
-  if (hasLeft) return put("the client left");
+  if (hasLeft) {
+    put("the client left");
+    return;
+  }
   put(`${isWhole ? "" : "broken off: "}${writtenBody(received)}`);
   const trailing = Object.entries(trailers).map(([name, value]) => `${name}: ${writtenHeader(name, String(value))}`);
   if (trailing.length > 0) put(`trailers ${trailing.join(" | ")}`);

@@ -55,11 +55,13 @@ async function openPostgres(): Promise<Warehouse> {
   const settings = { connectionString: server.url, options: "-c synchronous_commit=off", idleTimeoutMillis: 0, max: 4 };
   const pools = [new pg.Pool(settings), new pg.Pool(settings)] as const;
   const prefix = "golden";
-  await postgresStore(pools[0], { prefix }).ready();
+  await postgresStore(pools[0], { prefix }).migrate();
   const { rows } = await pools[0].query<{ name: string }>(
     "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname LIKE 'golden%'",
   );
-  const empty = `TRUNCATE ${rows.map(({ name }) => name).join(", ")}`;
+  // The version of the tables is one of the values that are kept.
+  const emptied = rows.filter(({ name }) => name !== `${prefix}_kept`);
+  const empty = `TRUNCATE ${emptied.map(({ name }) => name).join(", ")}; DELETE FROM ${prefix}_kept WHERE name <> 'schema'`;
   return {
     async open(now) {
       await pools[0].query(empty);

@@ -19,9 +19,7 @@ export interface Shelf {
   connect(): Connection;
   /** What is on record, unrecorded. */
   readonly base: PaymentStore;
-  /** Whether a change has been made of which a watcher has yet to hear. */
-  isTelling(): boolean;
-  /** Calls the watchers that have heard of a change. Returns whether there were any. */
+  /** Calls the watchers of records that have changed. Returns whether there were any. */
   tell(): boolean;
   close(): Promise<void>;
 }
@@ -62,29 +60,26 @@ export interface Shelving {
 interface Watcher {
   readonly identity: string;
   readonly onChange: () => void;
-  /** Changes that it has not heard of yet. */
-  expected: number;
-  hasHeard: boolean;
+  isDue: boolean;
 }
 
 /**
- * Watchers hear of changes when the store's server says so, at any time. They are called only when nothing else is under way, so that the
- * order is always the same.
+ * A server tells watchers of a change at any time, and once or several times. Here they are called when nothing else is under way, so that
+ * the order is always the same. That a store tells them at all is a matter of its own tests.
  */
 export function shelf({ base, connect, close }: Shelving): Shelf {
   const watchers = new Set<Watcher>();
   const known = new Map<string, { readonly owner: string; readonly state: string }>();
   const expect = (identity: string) => {
-    for (const watcher of watchers) if (watcher.identity === identity) watcher.expected++;
+    for (const watcher of watchers) if (watcher.identity === identity) watcher.isDue = true;
   };
   return {
     base,
     close,
-    isTelling: () => [...watchers].some(({ expected }) => expected > 0),
     tell() {
-      const due = [...watchers].filter(({ hasHeard }) => hasHeard);
+      const due = [...watchers].filter(({ isDue }) => isDue);
       for (const watcher of due) {
-        watcher.hasHeard = false;
+        watcher.isDue = false;
         watcher.onChange();
       }
       return due.length > 0;
@@ -145,14 +140,8 @@ function connectTo(store: PaymentStore, { watchers, known, expect }: Shared): Co
     ...(watch && {
       watch: (identity, onChange) =>
         ask(async () => {
-          const watcher: Watcher = { identity, onChange, expected: 0, hasHeard: false };
-          const stop: () => void = await Reflect.apply(watch, store, [
-            identity,
-            () => {
-              watcher.expected = Math.max(watcher.expected - 1, 0);
-              watcher.hasHeard = true;
-            },
-          ]);
+          const watcher: Watcher = { identity, onChange, isDue: false };
+          const stop: () => void = await Reflect.apply(watch, store, [identity, () => {}]);
           watchers.add(watcher);
           own.add(watcher);
           return () => {
