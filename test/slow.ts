@@ -28,10 +28,11 @@ export const SLOW: readonly string[] = [
   "test/interop/bazaar.test.ts",
   "test/mcp/bridge.test.ts",
   "test/paywall/looks.test.ts",
-  "test/paywall/showing.test.ts",
+  "test/paywall/page.test.ts",
   "test/security/redos.test.ts",
   "test/security/two-processes.test.ts",
   "test/source/regular-expressions.test.ts",
+  "test/testing/contracts.test.ts",
 ];
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */
