@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { PaymentAbortedError } from "@farebox/express";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { expectNoStrayErrors, openShop, VERSIONS } from "./shop.js";
+import { expectNoStrayErrors, NEWEST, openShop } from "./shop.js";
 
-type ExpressModule = (typeof VERSIONS)[number][1];
+type ExpressModule = (typeof NEWEST)[number][1];
 
 /** A shop whose first handler runs until the test ends it. The test sets the time, too. */
 async function openWorkshop(express: ExpressModule, work: RequestHandler = () => {}) {
@@ -52,7 +52,7 @@ interface Run {
 const CLIENT_GONE = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "client_gone" };
 const EXPIRED = { code: "ERR_FAREBOX_PAYMENT_ABORTED", reason: "expired" };
 
-describe.each(VERSIONS)("on %s, the signal of a handler", (_, express) => {
+describe.each(NEWEST)("on %s, the signal of a handler", (_, express) => {
   test("the signal aborts when the client disconnects, and the payment stays good", async () => {
     const { shop, header, line, running, timers } = await openWorkshop(express);
     const { signal } = await running;

@@ -5,7 +5,7 @@ import type { PaymentsOptions, RoutesConfig } from "@farebox/express";
 import { createPayer } from "@farebox/testing";
 import express from "express";
 import { describe, expect, test } from "vitest";
-import { openShop, PAY_TO, PRICED, type Shop, VERSIONS } from "./shop.js";
+import { NEWEST, openShop, PAY_TO, PRICED, type Shop } from "./shop.js";
 
 const ASKED: Partial<PaymentsOptions> = { verifySignatures: true };
 const FORGED = "invalid_exact_evm_payload_signature";
@@ -25,7 +25,7 @@ function openSeller(version: typeof express, options: Partial<PaymentsOptions>, 
 
 const send = (shop: Shop, header: string) => shop.ask({ headers: { "PAYMENT-SIGNATURE": header } });
 
-describe.each(VERSIONS)("%s", (_name, version) => {
+describe.each(NEWEST)("%s", (_name, version) => {
   const OTHERS: readonly (readonly [what: string, change: (signature: string) => string])[] = [
     ["of no key", () => `0x${"11".repeat(65)}`],
     ["of zeros", () => `0x${"00".repeat(65)}`],

@@ -39,6 +39,8 @@ let url: string;
 /** With a large budget. */
 let main: Bridge;
 const closers: (() => unknown)[] = [];
+/** Some tests start four processes. */
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 /** Requests that reached the seller, and handlers that ran. */
 let requests: string[] = [];
 let runs: string[] = [];
@@ -74,6 +76,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  vi.resetConfig();
   for (const close of closers.reverse()) await close();
   await payments.close();
   await library.close();

@@ -172,7 +172,7 @@ const facilitator = createTestFacilitator();
 const accepts = { price: "$0.01", network: "eip155:84532", payTo: createPayer().address } as const;
 
 test("tools are sold over SSE, the older transport", async () => {
-  const payments = createPayments({ facilitator });
+  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
   const tools = createPaidTools(payments, { transport: "sse" });
   tools.tool("goods", { accepts }, ({ payment }) => text(payment!.amount));
   const open = new Map<string, SSEServerTransport>();

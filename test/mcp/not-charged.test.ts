@@ -194,21 +194,21 @@ describe("a call that is cancelled", () => {
 });
 
 test("a payment that expires while the handler runs is not charged, and the client gets payment_expired", async () => {
-  let fire = () => {};
-  let nowMs = Date.now();
+  const timers = new Set<() => void>();
+  let aheadMs = 0;
   const shop = await openShop({
     options: {
-      now: () => nowMs,
-      timer: (act) => {
-        fire = act;
-        return () => {};
+      now: () => Date.now() + aheadMs,
+      timer(act) {
+        timers.add(act);
+        return () => void timers.delete(act);
       },
     },
     sell: (tools) => {
       tools.tool("goods", { price: "$0.01" }, async ({ payment, signal }) => {
-        nowMs += 301_000;
+        aheadMs = 301_000;
         const gone = new Promise((resolve) => signal.addEventListener("abort", resolve));
-        fire();
+        for (const act of timers) act();
         await gone;
         return { content: [{ type: "text", text: payment!.payer }] };
       });
