@@ -35,7 +35,7 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe, count
   const follow = <T>(call: () => MaybePromise<T>, note: (outcome: T) => void): MaybePromise<T> => {
     const outcome = call();
     if (!isPromise(outcome)) {
-      note(outcome);
+      note(outcome as T);
       return outcome;
     }
     count(1);
@@ -162,7 +162,7 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe, count
   return store;
 }
 
-function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && "then" in value;
 }
 

@@ -25,7 +25,7 @@ import {
   type PriceRequest,
   type RouteConfig,
 } from "@farebox/express";
-import express5, { type RequestHandler } from "express";
+import express5, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { NETWORK, signedOf } from "./bank.js";
 import type { Timers } from "./clock.js";
 import { createHooks } from "./hooks.js";
@@ -158,14 +158,17 @@ export async function startSeller(parts: SellerParts): Promise<Payments> {
     for (const path of ["/goods", "/more"]) app.post(path, payments.charge(route), parts.handler);
   }
   // In place of Express's page, which differs by version.
-  app.use(((error, _req, res, next) => {
-    if (res.headersSent) return next(error);
-    res.status(500).type("text/plain").send("the shop failed");
-  }) satisfies Parameters<typeof app.use>[0] & ((error: unknown, ...rest: Parameters<RequestHandler>) => void));
+  app.use(failed);
   place.use(app as (req: IncomingMessage, res: ServerResponse) => void);
   await payments.ready(app);
   return payments;
 }
+
+/** Express tells it by its four parameters. */
+const failed: ErrorRequestHandler = (error, _req, res, next) => {
+  if (res.headersSent) return next(error);
+  res.status(500).type("text/plain").send("the shop failed");
+};
 
 function priceOf({ pricing }: SellerPlan): string | ((request: PriceRequest) => string) {
   if (pricing === "fixed") return "$0.01";
