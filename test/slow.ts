@@ -11,6 +11,7 @@ export const SLOW: readonly string[] = [
   "packages/testing/src/store/store-conformance.test.ts",
   "test/avm/any-bytes.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
+  "test/catalog/quality/encoder-quality.test.ts",
   "test/chaos/chaos.test.ts",
   "test/cli/dev.test.ts",
   "test/consumers/consumers.test.ts",
