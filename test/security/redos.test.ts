@@ -5,15 +5,13 @@
  * @module
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { check } from "recheck";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { compilePath } from "../../packages/core/src/route/path.js";
-import { readDraws, USUAL_SEED } from "../draws.js";
-
-/** Thirty requests of 16 KB, which is all that Node lets in, take a few milliseconds; a quadratic match takes seconds. */
-const MATCH_MS = 1_000;
+import { readDraws } from "../draws.js";
+import { expectLinear } from "../source/expressions.js";
 
 const PATHS: readonly [path: string, why: string][] = [
   ["/", "the root"],
@@ -43,12 +41,6 @@ const PATHS: readonly [path: string, why: string][] = [
   ["/f/*a/:b/*c", "a wildcard on either side of a parameter"],
 ];
 
-/**
- * The checker's own limits of time are off: on a busy machine it takes a match that is past one for a slow expression. Its
- * limits of characters read are the same on every machine.
- */
-const COUNTED = { timeout: null, attackTimeout: null, incubationTimeout: null };
-
 function compiled(path: string): readonly RegExp[] {
   const result = compilePath(path);
   if (!result.ok) throw new TypeError(`${path}: ${result.expected}`);
@@ -57,24 +49,7 @@ function compiled(path: string): readonly RegExp[] {
 
 describe("what a route key becomes", () => {
   test.each(PATHS)("the route key %s becomes linear expressions: %s", async (path) => {
-    for (const { source, flags } of compiled(path)) {
-      expect(await check(source, flags, { ...COUNTED, randomSeed: USUAL_SEED }), source).toMatchObject({
-        status: "safe",
-      });
-    }
-  });
-
-  test.each(PATHS)("the route key %s is matched in no time with a path of 16 KB: %s", (path) => {
-    const regexps = compiled(path);
-    const segments = ["a", "-", "/", "x/", "/a", "a-", "a.", "/x/", "\u0000", "%2F"];
-    const started = performance.now();
-    for (const unit of segments) {
-      const long = unit.repeat(16_384 / unit.length);
-      for (const pathname of [`/${long}`, `/a/${long}`, `/${long}!`]) {
-        for (const regexp of regexps) regexp.test(pathname);
-      }
-    }
-    expect(performance.now() - started).toBeLessThan(MATCH_MS);
+    for (const { source, flags } of compiled(path)) await expectLinear(source, flags);
   });
 });
 
@@ -93,10 +68,10 @@ describe("any path that is accepted", () => {
           if (!result.ok) return;
           for (const { expressions } of result.forms) {
             const { source, flags } = expressions.loose;
-            expect((await check(source, flags, { ...COUNTED, randomSeed })).status, source).toBe("safe");
+            await expectLinear(source, flags, randomSeed);
           }
         });
-      for (const seed of draws.seeds()) await fc.assert(propertyOf(seed), { seed, numRuns: 60 });
+      for (const seed of draws.seeds()) await fc.assert(propertyOf(seed), { seed, numRuns: 20 });
     },
     draws.timeoutMs,
   );
@@ -111,21 +86,21 @@ test("the patterns of the schemas are linear", async () => {
   const texts = schemas.map((name) => readFileSync(new URL(name, folder), "utf8")).join();
   const patterns = new Set([...texts.matchAll(/"pattern": ("(?:[^"\\]|\\.)*")/g)].map((match) => match[1]!));
   expect(patterns.size).toBeGreaterThan(2);
-  for (const pattern of patterns) expect((await check(JSON.parse(pattern), "u")).status, pattern).toBe("safe");
+  for (const pattern of patterns) await expectLinear(JSON.parse(pattern), "u");
 });
 
 test("no other expression is made at run time", () => {
-  const packages = new URL("../../packages/", import.meta.url);
-  const files = readdirSync(packages, { recursive: true, encoding: "utf8" }).filter(
-    (file) =>
-      /^(core|evm|express)[/\\]src[/\\].*\.ts$/.test(file) && !/\.(test|test-d|fixture|generated)\.ts$/.test(file),
-  );
+  const files = ["core", "evm", "express"]
+    .map((name) => fileURLToPath(new URL(`../../packages/${name}/src/`, import.meta.url)))
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => folder + file))
+    .filter((file) => /(?<!\.test|\.test-d|\.fixture|\.generated)\.ts$/.test(file));
   expect(files.length).toBeGreaterThan(40);
-  expect(files.filter((file) => makesExpressions(readFileSync(new URL(file, packages), "utf8")))).toEqual([]);
+  expect(files.filter((file) => makesExpressions(readFileSync(file, "utf8")))).toEqual([]);
 });
 
 /** `new RegExp(…)` or `RegExp(…)`. */
 function makesExpressions(text: string): boolean {
+  if (!/RegExp/.test(text)) return false;
   let found = false;
   const visit = (node: ts.Node): void => {
     const callee = ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression : undefined;
