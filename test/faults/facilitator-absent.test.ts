@@ -6,7 +6,7 @@
 import type { PaymentOption } from "@farebox/express";
 import { expect, onTestFinished, test } from "vitest";
 import { openLedger } from "./bank.js";
-import { DEADLINES, openShop, PRICE } from "./shop.js";
+import { DEADLINES, openShop, PRICE, passDeadline, stopClock } from "./shop.js";
 
 test("a facilitator that is down at boot costs free routes nothing, and priced ones are 503 until it is back", async () => {
   const bank = await openLedger();
@@ -41,10 +41,12 @@ test("no request waits for a facilitator that does not say what it supports", as
 });
 
 test("a facilitator that does not respond to verify is given up, and the payment is good once it does", async () => {
+  stopClock();
   const shop = await openShop({ options: { deadlines: DEADLINES } });
   const held = shop.facilitatorServer.faults.next("verify", { kind: "hold" });
-  const refused = await shop.buy();
-  await held.reached;
+  const buying = shop.buy();
+  await passDeadline(held);
+  const refused = await buying;
   expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "5" }, receipt: undefined });
   expect(shop.runs()).toBe(0);
   expect((await shop.buy({ payment: refused.payment! })).status).toBe(200);
@@ -52,10 +54,12 @@ test("a facilitator that does not respond to verify is given up, and the payment
 });
 
 test("a facilitator that does not respond to settle is asked again for the same payment, and debits once", async () => {
+  stopClock();
   const shop = await openShop({ options: { deadlines: DEADLINES } });
   const held = shop.facilitatorServer.faults.next("settle", { kind: "hold", when: "after" });
-  const unknown = await shop.buy();
-  await held.reached;
+  const buying = shop.buy();
+  await passDeadline(held);
+  const unknown = await buying;
   expect(unknown).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
   expect(unknown.headers["payment-required"]).toBeUndefined();
   expect((await shop.buy({ payment: unknown.payment! })).status).toBe(200);

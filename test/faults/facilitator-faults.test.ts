@@ -4,7 +4,7 @@
 import type { Fault } from "@farebox/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type LedgerBank, openLedger } from "./bank.js";
-import { DEADLINES, openShop, PRICE, SECRET, type Shop } from "./shop.js";
+import { DEADLINES, openShop, PRICE, passDeadline, SECRET, type Shop, stopClock } from "./shop.js";
 
 const HTML = `<html><body><h1>502</h1>at Object.<anonymous> (/srv/app.js:1:1) ${SECRET}</body></html>`;
 
@@ -15,14 +15,12 @@ let bank: LedgerBank;
 let shop: Shop;
 
 beforeEach(async () => {
+  stopClock();
   bank = await openLedger();
   shop = await openShop({ bank, options: { deadlines: DEADLINES } });
 });
 
-afterEach(async () => {
-  vi.useRealTimers();
-  await bank.close();
-});
+afterEach(() => bank.close());
 
 describe("at verification", () => {
   const FAULTS: readonly { why: string; fault: Fault; retryAfter?: string }[] = [
@@ -53,8 +51,7 @@ describe("at verification", () => {
   test.each(FAULTS)(
     "verification answers 503 and charges nothing when $why, and takes the same payment later",
     async (row) => {
-      shop.facilitatorServer.faults.next("verify", row.fault);
-      const refused = await shop.buy();
+      const refused = await buyDuring("verify", row.fault);
       expect(refused.status).toBe(503);
       expect(refused.headers["retry-after"]).toBe(row.retryAfter ?? "5");
       expect(refused.headers["payment-required"]).toBeUndefined();
@@ -141,8 +138,7 @@ describe("at settlement", () => {
   test.each(UNKNOWN)(
     "settlement answers 503 and never a challenge when $why, and the same payment gets the response",
     async (row) => {
-      shop.facilitatorServer.faults.next("settle", row.fault);
-      const unknown = await shop.buy();
+      const unknown = await buyDuring("settle", row.fault);
       expect(unknown.status).toBe(503);
       expect(unknown.headers["retry-after"]).toBe(row.retryAfter ?? "5");
       expect(unknown.headers["payment-required"]).toBeUndefined();
@@ -232,6 +228,14 @@ describe("at settlement", () => {
     },
   );
 });
+
+/** Buys while the facilitator's next response is faulty. */
+async function buyDuring(operation: "verify" | "settle", fault: Fault): ReturnType<Shop["buy"]> {
+  const held = shop.facilitatorServer.faults.next(operation, fault);
+  const buying = shop.buy();
+  if (fault.kind === "hold" || fault.kind === "slow-body") await passDeadline(held);
+  return buying;
+}
 
 /** The same payment, sent again, gets the first run's answer, each time. */
 async function expectDelivered(payment: NonNullable<Awaited<ReturnType<Shop["buy"]>>["payment"]>): Promise<void> {

@@ -4,8 +4,9 @@
  * @module
  */
 import type { Payments, RoutesConfig } from "@farebox/express";
-import { type PayOptions, type PayResult, pay } from "@farebox/testing";
+import { type PayOptions, type PayResult, type PlannedFault, pay } from "@farebox/testing";
 import express, { type Express, type RequestHandler } from "express";
+import { onTestFinished, vi } from "vitest";
 import { type Business, type BusinessPlan, openBusiness, serve } from "./business.js";
 
 export { PRICE } from "./business.js";
@@ -13,8 +14,24 @@ export { PRICE } from "./business.js";
 /** What no answer to a client may ever contain. */
 export const SECRET = "facilitator-secret-7f3a";
 
-/** Short enough for a test to wait for, and long enough for a busy machine to answer in. */
-export const DEADLINES = { verifyMs: 700, settleMs: 700, supportedMs: 700 };
+const DEADLINE_MS = 700;
+
+/** Of a shop in a test whose clock {@link stopClock} has stopped. */
+export const DEADLINES = { verifyMs: DEADLINE_MS, settleMs: DEADLINE_MS, supportedMs: DEADLINE_MS };
+
+/** Until the test ends, no deadline passes by itself, however long the machine takes. */
+export function stopClock(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Lets the deadline of a call pass that has reached a facilitator which does not respond. */
+export async function passDeadline({ reached }: PlannedFault): Promise<void> {
+  await reached;
+  // The first bytes of a response that never ends are on their way.
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+  vi.advanceTimersByTime(DEADLINE_MS);
+}
 
 /** What a shop has that is not the usual. */
 export interface ShopPlan extends BusinessPlan {
