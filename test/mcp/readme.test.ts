@@ -28,7 +28,11 @@ test("the README's examples sell a tool, and a route as a tool", async () => {
     env: { ...process.env, FACILITATOR_URL: facilitatorServer.url },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  onTestFinished(() => void seller.kill());
+  const exited = once(seller, "exit");
+  onTestFinished(async () => {
+    seller.kill();
+    await exited;
+  });
   const [port] = (await once(createInterface({ input: seller.stdout }), "line")) as [string];
   const client = new Client({ name: "buyer", version: "1.0.0" });
   await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)) as never);
