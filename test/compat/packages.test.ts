@@ -96,7 +96,6 @@ const SELLER = `
 
 test.each([
   ["esm", false],
-  ["cjs", false],
   ["cjs", true],
 ] as const)("an alias of a bundler makes one file for Node, as %s, minified: %j", async (format, minify) => {
   const folder = mkdtempSync(join(tmpdir(), "farebox-bundle-"));

@@ -5,9 +5,10 @@
  * @module
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
+import { createTestFacilitator, type Ledger, startFacilitatorServer } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { UptoEvmScheme } from "@x402/evm/upto/client";
 import { appendPaymentIdentifierToExtensions } from "@x402/extensions/payment-identifier";
@@ -75,19 +76,25 @@ afterAll(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-/** A file that runs, a facilitator, and a client with money. */
-async function start(side: string): Promise<Side> {
+/** All sides in a process, a facilitator, and a client with money for each side. */
+async function start(): Promise<ReadonlyMap<string, Side>> {
   const folder = mkdtempSync(fileURLToPath(new URL(".copies-", import.meta.url)));
   closing.push(() => rmSync(folder, { recursive: true }));
   const facilitator = createTestFacilitator();
-  const { ledger } = facilitator;
   const server = await startFacilitatorServer({ facilitator });
   closing.push(() => server.close());
   const env = { ...process.env, FACILITATOR_URL: server.url, NETWORK, PAY_TO };
-  const child = fork(SELLERS, [side, folder], { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
-  closing.push(() => child.kill());
+  const child = fork(SELLERS, [folder], { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  const ended = once(child, "exit");
+  closing.push(async () => {
+    child.kill();
+    await ended;
+  });
   const served = await servedBy(child);
+  return new Map(Object.entries(served).map(([side, places]) => [side, openSide(places, facilitator.ledger)]));
+}
 
+function openSide(served: Served, ledger: Ledger): Side {
   const account = privateKeyToAccount(generatePrivateKey());
   ledger.fund(account.address, 1_000_000_000n);
   const client = new x402Client()
@@ -142,13 +149,14 @@ async function start(side: string): Promise<Side> {
 
 type Served = Readonly<Record<string, { readonly url: string; readonly exports: string }>>;
 
-function servedBy(child: ChildProcess): Promise<Served> {
+function servedBy(child: ChildProcess): Promise<Readonly<Record<string, Served>>> {
   let output = "";
+  child.stdout?.resume();
   child.stderr?.on("data", (chunk) => {
     output += chunk;
   });
   return new Promise((resolve, reject) => {
-    child.once("message", (message) => resolve(message as Served));
+    child.once("message", (message) => resolve(message as Readonly<Record<string, Served>>));
     child.once("exit", (code) => reject(new Error(`the sellers ended with ${code}: ${output}`)));
   });
 }
@@ -228,10 +236,10 @@ function comparable(seen: unknown): unknown {
   return JSON.parse(text.replace(/0x(?!209693|1{40})[0-9a-fA-F]{40}\b/g, "0xpayer"));
 }
 
-const sides = new Map<string, Side>();
+let sides: ReadonlyMap<string, Side>;
 beforeAll(async () => {
-  for (const side of ["reference", "depth 1", "depth 2"]) sides.set(side, await start(side));
-}, 60_000);
+  sides = await start();
+}, 300_000);
 
 describe.each(["depth 1", "depth 2"])("at %s", (depth) => {
   test.each(Object.keys(SCENARIOS))("%s serves and charges as the reference does", async (seller) => {

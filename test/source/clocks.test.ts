@@ -52,6 +52,7 @@ describe("what is found", () => {
     ["expect(elapsed).toBeLessThan(1_000);", "bounds a duration"],
     ["expect(response.tookMs).toBeLessThanOrEqual(30);", "bounds a duration"],
     ["expect(span).toBeLessThan(MOST_MS);", "bounds a duration"],
+    ["expect(expiry - Date.now() / 1_000).toBeGreaterThan(290);", "bounds a duration"],
     ['test("is quick", run, 5_000);', "has less than a minute"],
     ['test.each(cases)("is quick", { timeout: 5_000 }, run);', "has less than a minute"],
   ])("%s", (text, what) => {
@@ -75,6 +76,7 @@ describe("what is not found", () => {
     ["a sleep whose length is a parameter", 'import { setTimeout } from "node:timers/promises"; await setTimeout(ms);'],
     ["a timer of the test's own clock", "clock.setTimeout(done, 50); await clock.sleep(50);"],
     ["a wait that only the test's limit ends", "await vi.waitFor(isSettled, { timeout: 60_000, interval: 5 });"],
+    ["a deadline that is no limit", "expect(validUntil).toBeGreaterThanOrEqual(asked + 300);"],
     ["a count", "expect(calls.length).toBeLessThan(10); expect(steps).toBeLessThanOrEqual(MOST_STEPS);"],
     ["a test that has more than a minute", 'test("dies", run, 120_000); beforeAll(start, LIMIT_MS);'],
     ["a text", 'const docs = "setTimeout(done, 50); performance.now()"; // setTimeout(done, 50)'],

@@ -1,5 +1,5 @@
 /**
- * Serves every seller of this folder, with the imports of one side, and says where: `node serve.mjs <side> <folder for copies>`.
+ * Serves every seller of this folder, with the imports of each side, and says where: `node serve.mjs <folder for copies>`.
  *
  * @module
  */
@@ -18,13 +18,20 @@ const SIDES = {
   "depth 2": (specifier) => (specifier === "@x402/express" ? COMPAT : specifier.replace("@x402", COMPAT)),
 };
 
-const [side, copies] = process.argv.slice(2);
-mkdirSync(copies, { recursive: true });
+const [folder] = process.argv.slice(2);
 const names = readdirSync(HERE).filter((name) => /\.(mjs|cjs)$/.test(name) && name !== "serve.mjs");
-const served = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await serve(name)])));
+const served = {};
+for (const side of Object.keys(SIDES)) {
+  const copies = join(folder, side.replace(" ", "-"));
+  mkdirSync(copies, { recursive: true });
+  const places = await Promise.all(names.map(async (name) => [name, await serve(name, { side, copies })]));
+  served[side] = Object.fromEntries(places);
+}
 process.send(served);
+// Its test has ended.
+process.on("disconnect", () => process.exit());
 
-async function serve(name) {
+async function serve(name, { side, copies }) {
   const text = readFileSync(join(HERE, name), "utf8").replace(
     /"(@x402\/[^"]+)"/g,
     (_, found) => `"${SIDES[side](found)}"`,

@@ -135,13 +135,13 @@ function timeoutIn(given: readonly ts.Expression[]): ts.Expression | undefined {
   return undefined;
 }
 
-/** `expect(elapsed).toBeLessThan(1_000)`. */
+/** `expect(elapsed).toBeLessThan(1_000)`, and what is left of a time: `expect(expiry - Date.now()).toBeGreaterThan(590)`. */
 function judgeExpectation({ expression, arguments: [bound] }: ts.CallExpression): string | undefined {
-  if (!ts.isPropertyAccessExpression(expression) || !/^toBeLessThan(OrEqual)?$/.test(expression.name.text)) {
-    return undefined;
-  }
-  const { expression: expectation } = expression;
-  const measured = ts.isCallExpression(expectation) ? (expectation.arguments[0]?.getText() ?? "") : "";
-  const isDuration = DURATION.test(measured) || DURATION.test(bound?.getText() ?? "") || /\bnow\(\)/.test(measured);
-  return isDuration ? "bounds a duration" : undefined;
+  if (!ts.isPropertyAccessExpression(expression) || !ts.isCallExpression(expression.expression)) return undefined;
+  const [, direction] = /^toBe(Less|Greater)Than(?:OrEqual)?$/.exec(expression.name.text) ?? [];
+  const [measured] = expression.expression.arguments;
+  if (direction === undefined || measured === undefined) return undefined;
+  const isDuration = [measured, bound].some((each) => DURATION.test(each?.getText() ?? ""));
+  const isLimit = direction === "Less" && (isDuration || /\bnow\(\)/.test(measured.getText()));
+  return isLimit || readsDate(measured) ? "bounds a duration" : undefined;
 }
