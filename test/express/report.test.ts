@@ -388,7 +388,7 @@ describe.each(VERSIONS)("on %s, the report", (_, express) => {
 
   test("a table behind its routes is a warning of the process, too, if a function calls the app", async () => {
     const told: string[] = [];
-    const seller = createSeller({ logger: { ...SILENT, warn: (event) => void told.push(event) } });
+    const seller = createSeller({ logger: { ...SILENT, warn: (event: string) => void told.push(event) } });
     const app = express()
       .get("/a", serve)
       .use(seller.routes({ "GET /a": PRICED }));

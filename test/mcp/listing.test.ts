@@ -23,8 +23,8 @@ async function open(
 async function openBank(): Promise<Bank> {
   const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false });
   onTestFinished(() => catalog.close());
-  const facilitator = createTestFacilitator({ catalog });
-  const server = await startFacilitatorServer({ facilitator: { ...facilitator, catalog } });
+  const facilitator = { ...createTestFacilitator({ catalog }), catalog };
+  const server = await startFacilitatorServer({ facilitator });
   onTestFinished(() => server.close());
   return {
     server,
