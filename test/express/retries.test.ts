@@ -8,7 +8,7 @@ import { createMemoryStore, type PaymentStore } from "@farebox/core";
 import { encodePaymentSignature } from "@farebox/core/protocol";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
-import { NEWEST, openShop, PRICED, type Shop, type ShopPlan, until, VERSIONS } from "./shop.js";
+import { NEWEST, openShop, PRICED, type Shop, type ShopPlan, until, type VERSIONS } from "./shop.js";
 
 type ExpressModule = (typeof VERSIONS)[number][1];
 
