@@ -28,6 +28,9 @@ import { changed, isGood, type Payment, sign, type Variant, write } from "./wall
 /** Turns of the event loop without anything new. The longest silent way between two lines takes four. */
 const QUIET_TURNS = 10;
 
+/** More than any sequence takes until it rests, however slow the machine is: each turn brings it further. */
+const MOST_TURNS = 3_000_000;
+
 /** Longer than any request waits for anything. */
 const MOST_WAITS = 400;
 
@@ -242,7 +245,8 @@ class Game {
   /** Lets everything go on until nothing happens any more. */
   async rest(): Promise<void> {
     let [quiet, noted] = [0, this.#transcript.noted];
-    while (quiet < QUIET_TURNS) {
+    for (let turn = 0; quiet < QUIET_TURNS; turn++) {
+      if (turn > MOST_TURNS) throw new Error("the sequence never comes to rest");
       if (this.#calls > this.#held) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;

@@ -1,5 +1,5 @@
 /**
- * The golden sequences on real stores; and the conformance tests of the stores with all clients of Redis and PostgreSQL, in all
+ * All golden sequences; and the conformance tests of the stores with all clients of Redis and PostgreSQL, in all
  * supported versions, of which `pnpm test` runs one client of each library.
  *
  * Usage: `pnpm test:stores`
@@ -10,13 +10,6 @@ import { runOn } from "./nodes.mjs";
 
 process.exitCode = runOn(
   process.execPath,
-  [
-    "node_modules/vitest/vitest.mjs",
-    "run",
-    "--config",
-    "test/vitest.config.ts",
-    "packages/stores",
-    "test/golden/stores",
-  ],
+  ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "packages/stores", "test/golden"],
   { FAREBOX_ALL_CLIENTS: "1" },
 );
