@@ -102,7 +102,7 @@ export async function startSeller(parts: SellerParts): Promise<Seller> {
     sockets: () => sockets.size,
     recover: () => payments.recover(),
     async close() {
-      for (let turn = 0; sockets.size > 0 && turn < 2_000; turn++) await new Promise(setImmediate);
+      for (let turn = 0; sockets.size > 0 && turn < 200_000; turn++) await new Promise(setImmediate);
       const isEmpty = sockets.size === 0;
       end();
       server.closeAllConnections();
