@@ -7,12 +7,8 @@
  *   recording.ts   the recorded transcripts, in `recorded/`
  *   compare.ts     what differs, in two grades
  *
- * `pnpm test` replays every second one of those of a store in memory, `pnpm test:stores` all. `pnpm golden:record` records them anew, and prints what
- * is different by kind: do that only for a change that is meant. `pnpm golden:record --list` changes no file.
- *
- * A line depends on the seed alone, not on the machine, the version of Node or the load: time passes when a sequence says so (clock.ts),
- * and the next thing is done when nothing happens any more (`rest` in play.ts). What is random is written as the order in which it
- * appeared. Each sequence has an app, a store and a chain of its own, so that it can be replayed alone.
+ * `pnpm golden:record` records them anew, and prints what is different by kind: do that only for a change that is meant. `pnpm golden:record --list`
+ * compares, and changes no file.
  *
  * @module
  */
