@@ -20,6 +20,7 @@ import {
 import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express, { type Express, type RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listener } from "../listener.js";
 
 const DOCUMENT = readFileSync(new URL("../../docs/reference/responses.md", import.meta.url), "utf8");
 
@@ -105,11 +106,13 @@ function agreeableToUpto(): Facilitator {
 async function startPoorNode(): Promise<string> {
   const block = { number: "0x1", hash: `0x${"1".repeat(64)}`, timestamp: "0x1" };
   const results = { eth_chainId: "0x14a34", eth_getBlockByNumber: block, eth_call: `0x${"0".repeat(64)}` };
-  const server = createServer(async (req, res) => {
-    const { id, method } = JSON.parse(await text(req)) as { id: number; method: keyof typeof results };
-    res.setHeader("Content-Type", "application/json");
-    res.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
-  }).listen(0, "127.0.0.1");
+  const server = createServer(
+    listener(async (req, res) => {
+      const { id, method } = JSON.parse(await text(req)) as { id: number; method: keyof typeof results };
+      res.setHeader("Content-Type", "application/json");
+      res.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
+    }),
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

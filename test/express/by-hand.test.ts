@@ -24,6 +24,7 @@ import express, { type RequestHandler } from "express";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../faults/business.js";
+import { listener } from "../listener.js";
 import { PATIENT, PAY_TO } from "./shop.js";
 
 const KEY = `0x${"12".repeat(32)}` as const;
@@ -70,20 +71,22 @@ const errorsOf = (all: readonly VerificationByHand[]) =>
 
 test("a server of Node that sells by hand is paid by @x402/fetch", async () => {
   const { facilitator, sale, settled } = open();
-  const server = createServer(async (req, res) => {
-    const about = { request: req };
-    const verification = await sale.verify(req.headers["payment-signature"], about);
-    if (verification.kind === "refused" || verification.kind === "replay") {
-      const { status, headers, body } = verification.response;
-      res.writeHead(status, headers).end(body);
-      return;
-    }
-    const response = { headers: { "Content-Type": "text/plain", "Cache-Control": "public" }, body: "sunny" };
-    const settlement = await verifiedIn(verification).settle({ response });
-    if (settlement.kind === "refused") {
-      res.writeHead(settlement.response.status, settlement.response.headers).end(settlement.response.body);
-    } else res.writeHead(200, { ...response.headers, ...settlement.headers }).end("sunny");
-  }).listen(0, "127.0.0.1");
+  const server = createServer(
+    listener(async (req, res) => {
+      const about = { request: req };
+      const verification = await sale.verify(req.headers["payment-signature"], about);
+      if (verification.kind === "refused" || verification.kind === "replay") {
+        const { status, headers, body } = verification.response;
+        res.writeHead(status, headers).end(body);
+        return;
+      }
+      const response = { headers: { "Content-Type": "text/plain", "Cache-Control": "public" }, body: "sunny" };
+      const settlement = await verifiedIn(verification).settle({ response });
+      if (settlement.kind === "refused") {
+        res.writeHead(settlement.response.status, settlement.response.headers).end(settlement.response.body);
+      } else res.writeHead(200, { ...response.headers, ...settlement.headers }).end("sunny");
+    }),
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();

@@ -8,6 +8,7 @@ import type { PaymentsOptions, RoutesConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, type Payer, type PayResult } from "@farebox/testing";
 import type express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listener } from "../listener.js";
 import { openShop, PATIENT, PRICED, type Shop, until, VERSIONS } from "./shop.js";
 
 type Payload = { readonly signature: string; readonly authorization: { readonly from: string } };
@@ -55,22 +56,24 @@ async function openDesk(rule: Rule = () => undefined): Promise<Desk> {
     for (const { go } of held.splice(0)) go();
   }
 
-  const server = createServer(async (req, res) => {
-    res.on("error", () => {});
-    const isVerify = req.url === "/verify";
-    let text = "";
-    try {
-      for await (const chunk of req.setEncoding("utf8")) text += chunk;
-    } catch {
-      // The seller has given the call up.
-      return;
-    }
-    if (isVerify) most = Math.max(most, ++atOnce);
-    const { status, body, ...more } = await answer(req.url ?? "", text);
-    if (isVerify) atOnce--;
-    const headers = "retryAfter" in more ? { "Retry-After": String(more.retryAfter) } : {};
-    res.writeHead(status, headers).end(JSON.stringify(body));
-  }).listen(0, "127.0.0.1");
+  const server = createServer(
+    listener(async (req, res) => {
+      res.on("error", () => {});
+      const isVerify = req.url === "/verify";
+      let text = "";
+      try {
+        for await (const chunk of req.setEncoding("utf8")) text += chunk;
+      } catch {
+        // The seller has given the call up.
+        return;
+      }
+      if (isVerify) most = Math.max(most, ++atOnce);
+      const { status, body, ...more } = await answer(req.url ?? "", text);
+      if (isVerify) atOnce--;
+      const headers = "retryAfter" in more ? { "Retry-After": String(more.retryAfter) } : {};
+      res.writeHead(status, headers).end(JSON.stringify(body));
+    }),
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();

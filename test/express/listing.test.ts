@@ -12,6 +12,7 @@ import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { listener } from "../listener.js";
 import { LENIENT, PATIENT, PRICED } from "./shop.js";
 
 const DECLARED: RouteConfig = { ...PRICED, extensions: { bazaar: { discoverable: true } } };
@@ -56,15 +57,17 @@ function createTeller(words: Words) {
 /** The same behind HTTP, in a header. */
 async function openTeller(words: { readonly [call in keyof Words]: string | readonly string[] }) {
   const { facilitator, payer } = createTeller({});
-  const server = createServer(async (req, res) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk);
-    const call = req.url?.slice(1) as "verify" | "settle" | "supported";
-    const body = call === "supported" ? undefined : JSON.parse(Buffer.concat(chunks).toString());
-    const said = call === "supported" ? undefined : words[call];
-    if (said !== undefined) res.setHeader("EXTENSION-RESPONSES", said);
-    res.end(JSON.stringify(await facilitator[call](body)));
-  }).listen(0, "127.0.0.1");
+  const server = createServer(
+    listener(async (req, res) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of req) chunks.push(chunk);
+      const call = req.url?.slice(1) as "verify" | "settle" | "supported";
+      const body = call === "supported" ? undefined : JSON.parse(Buffer.concat(chunks).toString());
+      const said = call === "supported" ? undefined : words[call];
+      if (said !== undefined) res.setHeader("EXTENSION-RESPONSES", said);
+      res.end(JSON.stringify(await facilitator[call](body)));
+    }),
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, payer };

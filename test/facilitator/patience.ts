@@ -22,7 +22,10 @@ export interface Patience {
 export function holdRequestTimeouts(): () => void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
   onTestFinished(() => void vi.useRealTimers());
-  return () => void vi.advanceTimersByTime(PATIENT.requestTimeoutMs);
+  // A request that outlives the test finds the real timers again.
+  return () => {
+    if (vi.isFakeTimers()) vi.advanceTimersByTime(PATIENT.requestTimeoutMs);
+  };
 }
 
 /** Opens a scheme, as in a new process. */

@@ -6,6 +6,7 @@
 import { EventEmitter } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { listener } from "../listener.js";
 
 export interface RpcCall {
   readonly method: string;
@@ -66,16 +67,18 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
   let decide: (call: RpcCall) => Fate = () => "pass";
   let headers: NodeJS.Dict<string | string[]> = {};
   const heard = new EventEmitter();
-  const server = createServer(async (req, res) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString("utf8");
-    const call = { params: [], ...JSON.parse(body) } as RpcCall & { readonly id: number };
-    calls.push(call.method);
-    headers = req.headers;
-    heard.emit(call.method, call);
-    await carryOut(decide(call), { res, id: call.id, forward: () => post(target, body) });
-  });
+  const server = createServer(
+    listener(async (req, res) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of req) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString("utf8");
+      const call = { params: [], ...JSON.parse(body) } as RpcCall & { readonly id: number };
+      calls.push(call.method);
+      headers = req.headers;
+      heard.emit(call.method, call);
+      await carryOut(decide(call), { res, id: call.id, forward: () => post(target, body) });
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

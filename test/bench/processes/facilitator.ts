@@ -4,13 +4,21 @@
  *
  * @module
  */
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { settle, supported, verify } from "../sides/facilitator.js";
 
 let latencyMs = Number(process.argv[2]);
 
-const server = createServer(async (req, res) => {
+const server = createServer((req, res) => void respond(req, res).catch(() => res.destroy()));
+server.keepAliveTimeout = 60_000;
+server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
+process.on("message", (ms) => {
+  latencyMs = Number(ms);
+});
+process.on("disconnect", () => process.exit());
+
+async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
   const body = await readBody(req);
   const answer = JSON.stringify(answerTo(req.url, body));
   const send = () => {
@@ -19,13 +27,7 @@ const server = createServer(async (req, res) => {
   };
   if (latencyMs === 0) send();
   else setTimeout(send, latencyMs);
-});
-server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
-process.on("message", (ms) => {
-  latencyMs = Number(ms);
-});
-process.on("disconnect", () => process.exit());
+}
 
 function answerTo(path: string | undefined, body: string) {
   if (path === "/supported") return supported();

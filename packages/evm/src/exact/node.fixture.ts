@@ -4,7 +4,7 @@
  * @module
  */
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type ChainFinding, createRpcNode, type PaymentQuery, type PaymentRequirements } from "@farebox/core";
 import { encodeAbiParameters, type Hex, padHex, toEventSelector, toHex } from "viem";
@@ -130,7 +130,7 @@ const servers: Server[] = [];
 export async function startNode(methods: Readonly<Record<string, Method>> = {}): Promise<RunningNode> {
   const calls: RunningNode["calls"] = [];
   const known: Readonly<Record<string, Method>> = { ...PAID, ...methods };
-  const server = createServer({ keepAlive: false }, async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString());
@@ -138,7 +138,12 @@ export async function startNode(methods: Readonly<Record<string, Method>> = {}):
     const reply = known[method]?.(params) ?? { error: { code: -32_601, message: "no such method" } };
     if ("write" in reply) reply.write(response);
     else response.end(JSON.stringify({ jsonrpc: "2.0", id, ...reply }));
-  });
+  };
+  // A client that leaves while its request is read is no fault.
+  const server = createServer(
+    { keepAlive: false },
+    (request, response) => void respond(request, response).catch(() => response.destroy()),
+  );
   servers.push(server);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

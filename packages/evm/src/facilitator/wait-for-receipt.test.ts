@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ParsedRpcOptions, parseRpcOptions } from "./rpc-options.js";
@@ -14,13 +14,7 @@ let looks: readonly Look[] = [];
 let looked = 0;
 
 beforeAll(async () => {
-  server = createServer(async (req, res) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk);
-    const { id, method } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
-    const body = method === "eth_blockNumber" ? { result: "0x10" } : responseTo(looks[looked++] ?? "deep");
-    res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
-  });
+  server = createServer((req, res) => void respond(req, res).catch(() => res.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
 
@@ -28,6 +22,14 @@ afterAll(() => {
   server.close();
   server.closeAllConnections();
 });
+
+async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk);
+  const { id, method } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
+  const body = method === "eth_blockNumber" ? { result: "0x10" } : responseTo(looks[looked++] ?? "deep");
+  res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
+}
 
 function responseTo(look: Look): object {
   if (look === "none") return { result: null };

@@ -2,7 +2,7 @@
  * A chain over JSON-RPC whose node responds with anything. For the responses of an honest node see `test/svm`.
  */
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import type { FacilitatorRequest } from "@farebox/core";
@@ -12,12 +12,21 @@ import { FEE_PAYER, NETWORK, payload, transaction as payment, requirements } fro
 import { createRpcSvmChain } from "./rpc-chain.js";
 import { createExactSvmScheme } from "./scheme.js";
 
+type Reply = (id: unknown, method: string, res: ServerResponse) => void;
+
+function createNode(reply: Reply): Server {
+  const read = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    let text = "";
+    for await (const chunk of req) text += chunk;
+    const { id, method } = JSON.parse(text) as { readonly id: unknown; readonly method: string };
+    reply(id, method, res);
+  };
+  return createServer({ keepAliveTimeout: 0 }, (req, res) => void read(req, res).catch(() => res.destroy()));
+}
+
 let respond: (method: string) => unknown = () => null;
 
-const server = createServer({ keepAliveTimeout: 0 }, async (req, res) => {
-  let text = "";
-  for await (const chunk of req) text += chunk;
-  const { id, method } = JSON.parse(text);
+const server = createNode((id, method, res) => {
   const result = method === "getGenesisHash" ? `${NETWORK.slice(7)}wcaWoxPkrZBG` : respond(method);
   res.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result: result ?? null }));
 });
@@ -134,10 +143,7 @@ test.each<[what: string, status: number, body: string, problem: string]>([
   ["responds without end", 200, `"${"secret".repeat(200_000)}"`, "longer than 1048576 bytes"],
 ])("a node that %s is asked once, and neither its response nor its URL is quoted", async (_, status, body, problem) => {
   let asked = 0;
-  const rude = createServer({ keepAliveTimeout: 0 }, async (req, res) => {
-    let text = "";
-    for await (const chunk of req) text += chunk;
-    const { id, method } = JSON.parse(text);
+  const rude = createNode((id, method, res) => {
     if (method === "getGenesisHash") {
       return void res.end(JSON.stringify({ jsonrpc: "2.0", id, result: `${NETWORK.slice(7)}wcaWoxPkrZBG` }));
     }
