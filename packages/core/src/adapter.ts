@@ -15,7 +15,7 @@ export {
 export { IS_IDLE } from "./events/hooks.js";
 export { createLogger, describeThrown } from "./events/logger.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/admission.js";
-export type { HandlerResponse, Release } from "./gate/charging.js";
+export type { HandlerResponse, Release, Uncharged } from "./gate/charging.js";
 export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
 export { RECEIPTS_PATH } from "./gate/receipts.js";
 export { type GateResponse, streamTrailers } from "./gate/responses.js";

@@ -535,6 +535,7 @@ function createEngine(parts: Parts): {
         prices: () => !route.isFree,
         offers: reportOffers(route),
         keepPaymentHeader: route.keepPaymentHeader,
+        revalidation: route.revalidation,
         onRemovedHeaderRead: route.onRemovedHeaderRead,
       };
       handlers.push({ gate: routeGate, route });

@@ -450,6 +450,14 @@ export interface RouteConfig {
    * @defaultValue the seller's
    */
   readonly keepPaymentHeader?: boolean;
+  /**
+   * Whether the handler finds `If-None-Match` with the tags of responses that the client has, so that it can respond with an uncharged
+   * 304. Each 304 counts as a run that the client has left. `*` is removed all the same. Not with `settle: "before"`.
+   *
+   * @example true
+   * @defaultValue `false`: conditions are removed, and the response is charged
+   */
+  readonly revalidation?: boolean;
 }
 
 /** The route table: `{ "GET /weather": { price: "$0.01" } }`. */

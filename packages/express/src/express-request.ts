@@ -6,6 +6,7 @@
 import { isIP } from "node:net";
 import { inspect } from "node:util";
 import {
+  type Admission,
   type BodyDigest,
   type GateRequest,
   isHost,
@@ -113,25 +114,41 @@ class ExpressRequest implements GateRequest {
 
 /**
  * Removes the payment and its token from a request, so that no handler logs or forwards them. A handler that looks for the payment
- * is told where it is: in a finding.
+ * is told where it is: in a finding. The request of an admission loses its conditions, too.
  */
-export function removePayment(req: Request, policy: PaymentHeaderPolicy): void {
+export function removePayment(req: Request, policy: PaymentHeaderPolicy, admission: Admission | undefined): void {
   const { headers } = req;
   isOwnRead = true;
   const hasPayment = headers[PAYMENT_NAME] !== undefined;
   isOwnRead = false;
-  if (headers[TOKEN_NAME] !== undefined) {
-    delete headers[TOKEN_NAME];
-    removeRawHeader(req, TOKEN_NAME);
+  if (admission !== undefined) {
+    for (const name of CONDITIONS) {
+      if (headers[name] !== undefined && !(admission.isHeld && isKept(name, headers, policy))) removeHeader(req, name);
+    }
   }
-  if (!hasPayment || policy.keepPaymentHeader) return;
-  delete headers[PAYMENT_NAME];
-  removeRawHeader(req, PAYMENT_NAME);
+  if (headers[TOKEN_NAME] !== undefined) removeHeader(req, TOKEN_NAME);
+  if (policy.keepPaymentHeader) return;
+  // Clients of the first version put the payment here, and some put it into both.
+  if (headers[OLD_PAYMENT_NAME] !== undefined) removeHeader(req, OLD_PAYMENT_NAME);
+  if (!hasPayment) return;
+  removeHeader(req, PAYMENT_NAME);
   watchReads(headers, policy);
 }
 
 const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
+const OLD_PAYMENT_NAME = "x-payment";
 const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
+
+/**
+ * Conditions by which a client chooses a response that is not charged: 304 or 412. `Range` and `Accept` stay: with them a client
+ * chooses what it buys.
+ */
+const CONDITIONS = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
+
+/** A route with `revalidation` sees tags of responses. `*` is the tag of every one. */
+function isKept(name: string, headers: Request["headers"], { revalidation }: PaymentHeaderPolicy): boolean {
+  return revalidation && name === "if-none-match" && !/(?:^|,)\s*\*/.test(headers[name] ?? "");
+}
 
 /** Whether this module reads headers right now, and not a handler. */
 let isOwnRead = false;
@@ -176,7 +193,8 @@ function writeHeader(this: object, value: unknown): void {
   Object.defineProperty(this, PAYMENT_NAME, { value, configurable: true, enumerable: true, writable: true });
 }
 
-function removeRawHeader(req: Request, name: string): void {
+function removeHeader(req: Request, name: string): void {
+  delete req.headers[name];
   // Before the raw headers: Node computes this property from them at the first access.
   delete req.headersDistinct[name];
   for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {

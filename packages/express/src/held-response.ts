@@ -10,7 +10,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
-import type { GateResponse, HandlerResponse, HeldAdmission, Release } from "@farebox/core/adapter";
+import type { GateResponse, HandlerResponse, HeldAdmission, Release, Uncharged } from "@farebox/core/adapter";
 import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed, takesWholeOnly } from "./connection.js";
 import { type ChargedChunk, MeteredResponse } from "./metered-response.js";
 import {
@@ -91,6 +91,8 @@ class HeldResponse {
   /** The handler wants what it writes to go out at once. */
   #isFlushed = false;
   readonly #events = new EventSearch();
+  /** The response goes out without what is sold. */
+  #isUncharged = false;
   /** The handler's, without what they say about the amount. */
   #trailers: Trailers = [];
   /** What the handler's trailers say about the amount. It counts as if the head said it. */
@@ -148,7 +150,7 @@ class HeldResponse {
     this.#trailingOverrides = overrides;
     this.#trailers = others;
     if (this.#metered !== undefined) this.#metered.trailers = others;
-    this.#call("addTrailers", [others]);
+    if (!this.#isUncharged) this.#call("addTrailers", [others]);
   }
 
   destroy(error: Error | undefined): void {
@@ -323,7 +325,8 @@ class HeldResponse {
       const head = takeHead(this.#res);
       const { status } = head;
       const headers = [...head.headers, ...this.#trailingOverrides];
-      const response = { status, headers, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
+      const headersBefore = this.#headBefore.headers;
+      const response = { status, headers, headersBefore, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
       const isPriced = this.#isPriced;
       const given = isPriced === undefined ? response : { ...response, isPriced };
       const { metering } = this.#admission;
@@ -391,15 +394,26 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#startSending();
-    restoreHead(this.#res, withoutOverrides(head));
+    if (release.paid) restoreHead(this.#res, withoutOverrides(head));
+    else this.#putUncharged(release, head);
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (!isWrittenByNode(this.#original)) {
-      lockOutOverrides(this.#res);
-      if (release.paid) keepPrivate(this.#res);
+      if (!release.paid) lockHead(this.#res);
+      else {
+        lockOutOverrides(this.#res);
+        keepPrivate(this.#res);
+      }
     } else if (release.paid) setPrivate(this.#res);
     if (this.#metered === undefined) this.#sendHeld();
     else this.#sendMetered(this.#metered);
+  }
+
+  /** What is sold may stand in any part of a head, in its message and its trailers, too. */
+  #putUncharged({ kept }: Uncharged, { status }: ResponseHead): void {
+    putHead(this.#res, { status, statusMessage: "", headers: kept });
+    this.#isUncharged = true;
+    this.#call("addTrailers", [{}]);
   }
 
   /** The head goes out, and what was written so far. */

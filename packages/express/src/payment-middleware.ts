@@ -350,7 +350,7 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
     return writeResponse(res, decision.response);
   }
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
-  removePayment(req, price);
+  removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, holdBytes);
   return proceed();
@@ -361,7 +361,7 @@ function prepareRun(admission: Admission, req: Request, res: Response, holdBytes
   // Where it is now: inner apps put themselves in its place while they handle the request.
   const { app } = req;
   if (admission.isHeld) holdResponse(res, admission, holdBytes, (method, path) => isPricedIn(app, method, path));
-  else preparePrepaid(req, res, admission);
+  else preparePrepaid(res, admission);
 }
 
 /** Whether the client disconnected, or other middleware (a timeout, for example) responded, while the gate decided. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { PrepaidAdmission } from "@farebox/core/adapter";
 import { onClosed } from "./connection.js";
 import {
@@ -25,9 +25,8 @@ export function prepareGranted(res: ServerResponse): void {
   });
 }
 
-/** Prepares a request whose payment has settled, and its response: it carries the receipt and stays out of shared caches. */
-export function preparePrepaid(req: IncomingMessage, res: ServerResponse, admission: PrepaidAdmission): void {
-  removeConditions(req);
+/** Prepares the response to a request whose payment has settled: it carries the receipt and stays out of shared caches. */
+export function preparePrepaid(res: ServerResponse, admission: PrepaidAdmission): void {
   const addReceipt = () => {
     setHeaders(res, admission.headers);
     appendExposeHeaders(res);
@@ -62,9 +61,4 @@ function onHead(res: ServerResponse, listener: () => void): void {
     listener();
     return writeHead(res.statusCode);
   });
-}
-
-/** A conditional request could get an empty 304 for its money. */
-function removeConditions(req: IncomingMessage): void {
-  for (const name of ["if-none-match", "if-modified-since"]) Reflect.deleteProperty(req.headers, name);
 }

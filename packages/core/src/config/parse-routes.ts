@@ -68,6 +68,7 @@ const KEYS = Object.keys({
   iconUrl: true,
   validate: true,
   keepPaymentHeader: true,
+  revalidation: true,
   resource: true,
   unpaidBody: true,
   settlementFailedBody: true,
@@ -78,6 +79,7 @@ const KEYS = Object.keys({
 /** What is called by name has no page, and its clients read the challenge in the body. */
 const HTTP_KEYS: readonly string[] = [
   "resource",
+  "revalidation",
   "unpaidBody",
   "settlementFailedBody",
   "unavailableBody",
@@ -217,6 +219,7 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
       given["keepPaymentHeader"] === undefined
         ? settings.keepPaymentHeader
         : parseBoolean(given["keepPaymentHeader"], at("keepPaymentHeader"), issues),
+    revalidation: parseRevalidation(given["revalidation"], at("revalidation"), settlesBefore(options, settle), issues),
     bodies: parseBodies(given, path, as === undefined ? settings.paywall : PLAIN_PAYWALL, issues),
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
@@ -309,6 +312,14 @@ function parseChargeable(
   if (typeof chargeable === "function") return chargeable as Chargeable;
   issues.add(path, "a function such as ({ status }) => status === 200", chargeable);
   return undefined;
+}
+
+function parseRevalidation(given: unknown, path: string, isSettledBefore: boolean, issues: Issues): boolean {
+  const revalidation = parseBoolean(given, path, issues);
+  if (revalidation && isSettledBefore) {
+    issues.add(path, 'nothing beside settle: "before", which charges every response', given);
+  }
+  return revalidation;
 }
 
 /** Default false. */

@@ -41,7 +41,12 @@ describe("a response that is not charged", () => {
     async (status) => {
       const { admission, facilitator, store, pay } = await admitted();
       const release = await admission.complete({ ...HANDLED, status });
-      expect(release).toEqual({ kind: "release", paid: false, headers: [["PAYMENT-RESPONSE", expect.any(String)]] });
+      expect(release).toEqual({
+        kind: "release",
+        paid: false,
+        headers: [["PAYMENT-RESPONSE", expect.any(String)]],
+        kept: [["Content-Type", "text/plain"]],
+      });
       expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toEqual({
         success: false,
         errorReason: "not_charged",

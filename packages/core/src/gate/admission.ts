@@ -21,7 +21,10 @@ import {
   contradicts,
   type HandlerResponse,
   isCharged,
+  isClientsDoing,
   type Release,
+  reasonsIn,
+  uncharged,
   withoutOverrides,
 } from "./charging.js";
 import type { Deadlines } from "./deadline.js";
@@ -483,8 +486,9 @@ class VerifiedAdmission implements HeldAdmission {
     const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, hooks, claim, client, payer, occasion } = paid;
     if (!isCharged(paid, response, this.#deps)) {
+      if (isClientsDoing(response.status)) this.#counted.abandon({ isRequests: true });
       await this.#giveUp("not_chargeable");
-      return { kind: "release", paid: false, headers: notChargedHeaders(payer, paid.offer.requirements.network) };
+      return uncharged(response, notChargedHeaders(payer, paid.offer.requirements.network));
     }
     if (response.isCutShort === true) {
       logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
@@ -610,7 +614,9 @@ function logRefused(
 function toShare(response: HandlerResponse, release: Release): GateResponse | undefined {
   if (release.kind === "replace") return release.response;
   const stored = toStored(response);
-  return stored && replayed(stored, release.headers, { isPaid: release.paid });
+  if (stored === undefined) return undefined;
+  const shared = release.paid ? stored : { ...stored, headers: reasonsIn(stored) };
+  return replayed(shared, release.headers, { isPaid: release.paid });
 }
 
 /** A response with headers in place of those of the same names. */

@@ -4,8 +4,10 @@
  * @see `docs/reference/lifecycle.md`, "One request", and `docs/guides/downloads.md`
  * @module
  */
+
 import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
 import { errorName, type Logger } from "../events/logger.js";
+import { privateCacheControl } from "../http/cache-control.js";
 import { parseSettlementAmount } from "../price/settlement-amount.js";
 import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import { isSettlementOverrides } from "../protocol/headers.js";
@@ -18,6 +20,8 @@ import type { GateResponse, Headers } from "./responses.js";
 export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
   /** The whole body; `undefined`: it is larger than what is held. */
   readonly body: Uint8Array | undefined;
+  /** The headers that were set before the handler ran. An uncharged response keeps them. Default: none. */
+  readonly headersBefore?: StoredAnswer["headers"];
   /** The body is shorter than its `Content-Length`. Default false. */
   readonly isCutShort?: boolean;
   /**
@@ -29,10 +33,20 @@ export interface HandlerResponse extends Omit<StoredAnswer, "body"> {
 
 /** What the client gets. */
 export type Release =
-  /** The handler's response, with these headers added. If it is `paid`, shared caches must not keep it. */
-  | { readonly kind: "release"; readonly paid: boolean; readonly headers: Headers }
+  /** The handler's response, with these headers added. Shared caches must not keep it. */
+  | { readonly kind: "release"; readonly paid: true; readonly headers: Headers }
+  | Uncharged
   /** This response, and nothing of the handler's. */
   | { readonly kind: "replace"; readonly response: GateResponse };
+
+/** The handler's response without what is sold, with these headers added. */
+export interface Uncharged {
+  readonly kind: "release";
+  readonly paid: false;
+  readonly headers: Headers;
+  /** The headers that stay of the handler's response. */
+  readonly kept: StoredAnswer["headers"];
+}
 
 /** What these decisions need. */
 export interface ChargingDeps {
@@ -74,6 +88,48 @@ export function isCharged(
     failed(errorName(error));
   }
   return false;
+}
+
+/**
+ * An uncharged response. It keeps the headers that were set before the handler ran, and those that tell why nothing was sold. Every
+ * other header is part of the goods: a cookie or a key may be all that is for sale.
+ */
+export function uncharged(response: HandlerResponse, headers: Headers): Uncharged {
+  const { headersBefore = [] } = response;
+  const reasons = reasonsIn(response);
+  const names = new Set(reasons.map(([name]) => name.toLowerCase()));
+  const before = headersBefore.filter(([name]) => !names.has(name.toLowerCase()) && !OF_A_BODY.test(name));
+  return { kind: "release", paid: false, headers, kept: [...before, ...reasons] };
+}
+
+/** The headers of an uncharged response that say what it is. */
+export function reasonsIn({ status, headers }: Pick<StoredAnswer, "status" | "headers">): StoredAnswer["headers"] {
+  return headers.flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (lower === "cache-control") return [[name, privateCacheControl(String(value))] as const];
+    return OF_A_BODY.test(lower) || OF_ANY_REASON.test(lower) || BY_STATUS.get(lower)?.test(String(status))
+      ? [[name, value] as const]
+      : [];
+  });
+}
+
+/** They describe the body that is sent, so those of an earlier one do not come back. */
+const OF_A_BODY = /^(?:content-|transfer-encoding$)/i;
+const OF_ANY_REASON = /^(?:access-control-|vary$|x-content-type-options$|date$|connection$|keep-alive$)/;
+const BY_STATUS: ReadonlyMap<string, RegExp> = new Map([
+  ["location", /^(?:201|3(?!04)..)$/],
+  ["allow", /^405$/],
+  ["www-authenticate", /^401$/],
+  ["retry-after", /^(?:3(?!04)..|413|429|503)$/],
+  ["etag", /^(?:304|412)$/],
+]);
+
+/**
+ * Whether the client has brought it about by its request that a response is not charged: by a condition, a range or a type that
+ * cannot be met. Such runs are limited by payment.
+ */
+export function isClientsDoing(status: number): boolean {
+  return status === 304 || status === 406 || status === 412 || status === 416;
 }
 
 function isRedirect(status: number): boolean {

@@ -31,7 +31,7 @@ describe("a duplicate while the handler runs", () => {
     await arrival();
     await admission.complete({ ...HANDLED, status: 500, headers: [["Cache-Control", "public"]] });
     const { status, headers } = responseOf(await duplicate);
-    expect([status, headers["cache-control"], facilitator.count("settle")]).toEqual([500, "public", 0]);
+    expect([status, headers["cache-control"], facilitator.count("settle")]).toEqual([500, "private", 0]);
     expect(decodeHeader(headers["payment-response"])).toMatchObject({ success: false, errorReason: "not_charged" });
   });
 

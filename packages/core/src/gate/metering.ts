@@ -20,7 +20,15 @@ import type { Leases } from "../settlement/leases.js";
 import { withAmount } from "../settlement/outcome.js";
 import { changeSurely, type Settler, settlingContextOf } from "../settlement/settle.js";
 import type { PaymentStore } from "../store/payment-store.js";
-import { type ChargingDeps, contradicts, type HandlerResponse, isCharged, type Release } from "./charging.js";
+import {
+  type ChargingDeps,
+  contradicts,
+  type HandlerResponse,
+  isCharged,
+  isClientsDoing,
+  type Release,
+  uncharged,
+} from "./charging.js";
 import type { InFlight } from "./in-flight.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
 import type { HandlerRun, MeteredAmount } from "./payment.js";
@@ -184,8 +192,9 @@ export class MeteredStream implements Metering {
     const { paid, counted, giveUp } = this.#one;
     const { route, hooks, claim, payer, occasion, offer } = paid;
     if (!isCharged(paid, response, this.#deps)) {
+      if (isClientsDoing(response.status)) counted.abandon({ isRequests: true });
       await giveUp("not_chargeable");
-      return { kind: "release", paid: false, headers: notChargedHeaders(payer, offer.requirements.network) };
+      return uncharged(response, notChargedHeaders(payer, offer.requirements.network));
     }
     if (contradicts(response.headers, { paid, amount: undefined }, this.#deps)) {
       await giveUp("not_chargeable");

@@ -111,9 +111,12 @@ export class Run {
     this.#shared?.remove();
   }
 
-  /** Nothing is charged, for a reason of the payer's. If the handler has ended before, the reason was its own. */
-  abandon(): void {
-    if (this.#hasHandlerEnded) {
+  /**
+   * Nothing is charged, for a reason of the payer's. If the handler has ended before, the reason was its own, unless it lies in the
+   * request.
+   */
+  abandon({ isRequests = false }: { readonly isRequests?: boolean } = {}): void {
+    if (this.#hasHandlerEnded && !isRequests) {
       this.end();
       return;
     }

@@ -72,13 +72,17 @@ export interface RouteTerms {
   readonly validate: true | InputValidator | undefined;
   /** Whether the handler finds the payment's header as the client sent it. */
   readonly keepPaymentHeader: boolean;
+  /** Whether the handler finds the tags of responses that the client says it has. */
+  readonly revalidation: boolean;
   /** What the seller says in place of Farebox. */
   readonly bodies: RouteBodies;
 }
 
-/** What a handler finds of the payment's header. */
+/** What a handler finds of the headers of a request that has paid. */
 export interface PaymentHeaderPolicy {
   readonly keepPaymentHeader: boolean;
+  /** Whether `If-None-Match` stays, unless it is `*`. */
+  readonly revalidation: boolean;
   /** A handler has read the header, although it was removed. */
   readonly onRemovedHeaderRead: () => void;
 }

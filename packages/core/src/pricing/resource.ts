@@ -69,8 +69,8 @@ function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
 /**
  * The path of this server that a `Location` leads to, as a browser resolves it; `undefined` if it leads elsewhere, or may.
  *
- * An absolute URL is ours by `publicUrl` or `allowedHosts`, or on this very machine. A client writes the host that it asks
- * for, so the host of its request does not make another server's URL ours.
+ * An absolute URL is ours by `publicUrl` or `allowedHosts` alone. A client writes the host that it asks for, `localhost` included, so
+ * the host of its request does not make another server's URL ours.
  *
  * @param url - The URL of the resource that redirects.
  */
@@ -80,13 +80,12 @@ export function ownPathOf(
   { publicUrl, allowedHosts }: PublicUrlSettings,
 ): string | undefined {
   if (!URL.canParse(location, url)) return undefined;
-  const { protocol, host, hostname, origin, pathname } = new URL(location, url);
+  const { protocol, host, origin, pathname } = new URL(location, url);
   if (protocol !== "http:" && protocol !== "https:") return undefined;
   const isAbsolute = new URL(location, Object.assign(new URL(url), { host: UNKNOWN_HOST })).host !== UNKNOWN_HOST;
   const isOurs =
     host === (publicUrl === undefined ? undefined : new URL(publicUrl).host) ||
-    (allowedHosts.length > 0 && isAllowed(origin, allowedHosts)) ||
-    (host === new URL(url).host && LOOPBACK.test(withoutBrackets(hostname)));
+    (allowedHosts.length > 0 && isAllowed(origin, allowedHosts));
   if (isAbsolute && !isOurs) return undefined;
   const prefix = publicUrl === undefined ? "" : new URL(publicUrl).pathname.replace(/\/$/, "");
   if (!`${pathname}/`.startsWith(`${prefix}/`)) return undefined;
@@ -95,7 +94,6 @@ export function ownPathOf(
 
 /** Stands for the host of a relative URL. */
 const UNKNOWN_HOST = "unknown.invalid:1";
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/;
 
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
