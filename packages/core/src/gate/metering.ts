@@ -262,12 +262,14 @@ export class MeteredStream implements Metering {
     run.end();
     this.#stopTimer?.();
     const amount = this.#close(isWhole);
+    const isAbandoned = amount === 0n && !isWhole;
+    // At once: the handler may be done.
+    if (isAbandoned) counted.abandon();
     await this.#recording;
     this.#wake();
     try {
       if (this.#isLost) return unknown();
-      if (amount === 0n && !isWhole) {
-        counted.abandon();
+      if (isAbandoned) {
         await giveUp("client_gone");
         return { receipt: notChargedReceipt(payer, offer.requirements.network), proof: [] };
       }
