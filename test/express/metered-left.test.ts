@@ -102,6 +102,75 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
     expect(settled).toBe(BigInt(most));
   });
 
+  describe("what may stay unpaid", () => {
+    const accepts = { scheme: "upto", price: "$0.40", network: "eip155:84532", payTo: PAY_TO } as const;
+    const routes = { "/paid": { accepts, settle: "metered" } } as const;
+    const exposure = { perPayer: "$0.40", total: "$0.40" } as const;
+
+    test("streams count with what they delivered and a step more, and one that grows beyond the limits ends", async () => {
+      const grow: (() => void)[] = [];
+      const reasons: unknown[] = [];
+      const shop = await open(
+        (req, res) => {
+          const { signal, charge } = paymentOf(req);
+          signal.addEventListener("abort", () => reasons.push(signal.reason.reason));
+          res.set("Content-Type", "text/event-stream");
+          charge("$0.001");
+          res.write("data: first\n\n");
+          grow.push(() => {
+            charge("$0.36");
+            res.write("data: second\n\n");
+          });
+        },
+        { routes, options: { exposure } },
+      );
+      const lines = [];
+      for (let at = 0; at < 2; at++) {
+        const { header } = await shop.sign();
+        lines.push(await shop.connect(shop.request(header)));
+        await lines[at]?.until("first");
+      }
+      grow[0]?.();
+      await lines[0]?.until("second");
+      grow[1]?.();
+      const cut = await lines[1]?.until("payment-receipt");
+      expect(cut).not.toContain("second");
+      expect(cut).toContain('event: payment-limit\ndata: {"error":"unexpected_settle_error"}');
+      expect([reasons, shop.facilitator.settled]).toEqual([["exposure"], [1000n]]);
+    });
+
+    test("a client that takes nothing for 30 seconds has left", async () => {
+      let nowMs = Date.now();
+      const timers = new Map<object, () => void>();
+      const timer = (act: () => void, delayMs: number) => {
+        const key = {};
+        if (delayMs === 30_000) timers.set(key, act);
+        return () => void timers.delete(key);
+      };
+      const takesNothing: RequestHandler = (req, _res, next) => {
+        if (req.headers["payment-signature"] !== undefined) Object.assign(req.socket, { _write() {}, _writev: null });
+        next();
+      };
+      const reasons: unknown[] = [];
+      const handler: RequestHandler = (req, res) => {
+        const { signal, charge } = paymentOf(req);
+        signal.addEventListener("abort", () => reasons.push(signal.reason.reason));
+        charge("1");
+        res.write("data: first\n\n");
+      };
+      const options = { exposure, now: () => nowMs, timer };
+      const shop = await open(handler, { routes, options, before: [takesNothing] });
+      const { header } = await shop.sign();
+      const line = await shop.connect(shop.request(header));
+      await until(() => timers.size > 0);
+      nowMs += 30_000;
+      for (const act of timers.values()) act();
+      await line.ended;
+      expect(await shop.facilitator.untilSettled()).toEqual([1n]);
+      expect(reasons).toEqual(["client_gone"]);
+    });
+  });
+
   test("a client that leaves before its turn in a pipeline abandons the stream that its handler has ended", async () => {
     let runs = 0;
     let ended = 0;

@@ -37,7 +37,8 @@ const STOPPED = {
   limit: "payment_limit",
   expired: "payment_expired",
   unrecorded: "unexpected_settle_error",
-} as const satisfies Record<StopReason, string>;
+  exposure: "unexpected_settle_error",
+} as const satisfies Record<Exclude<StopReason, "client_gone">, string>;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -73,7 +74,7 @@ export class MeteredResponse {
   #lastCharged: Sum = 0n;
   #onFlushed: (() => void) | undefined;
   #isDrainAwaited = false;
-  #stopped: StopReason | undefined;
+  #stopped: keyof typeof STOPPED | undefined;
   /** No more chunks of the handler's are taken. */
   #isEnding = false;
   #isEnded = false;
@@ -208,8 +209,7 @@ export class MeteredResponse {
 
   /** Resolves when what was passed on is with the network, or the connection is closed. */
   #flushed(): Promise<void> {
-    // Other middleware may not say when its chunks are out. An empty one of Node's is out after them.
-    if (!this.#isWrittenByNode) Reflect.apply(ServerResponse.prototype.write, this.#res, [NOTHING, this.#onOut(0)]);
+    if (!this.#isWrittenByNode && this.#pending === 0) this.#writeNothing();
     return new Promise((resolve) => {
       this.#onFlushed = resolve;
     });
@@ -253,9 +253,15 @@ export class MeteredResponse {
 
   /** Without callbacks, what was passed on counts as delivered once nothing waits for the network. */
   #confirm(): void {
-    const { socket } = this.#res;
-    if (this.#isWrittenByNode || socket === null || socket.writableLength > 0 || this.#res.writableLength > 0) return;
-    this.#metering.delivered(this.#passed);
+    if (this.#isEnding || this.#isBroken || isDisconnected(this.#res) || this.#res.socket === null) return;
+    if (this.#res.writableLength === 0) this.#metering.delivered(this.#passed);
+    else if (this.#pending === 0) this.#writeNothing();
+  }
+
+  /** Other middleware may not say when its chunks are out. An empty one of Node's is out after them. */
+  #writeNothing(): void {
+    const onOut = this.#onOut(0, () => this.#confirm());
+    Reflect.apply(ServerResponse.prototype.write, this.#res, [NOTHING, onOut]);
   }
 
   #whenIdle(act: () => void): void {
@@ -277,8 +283,14 @@ export class MeteredResponse {
 
   #stop(reason: StopReason): void {
     if (this.#isEnded) return;
+    if (reason === "client_gone") {
+      Reflect.apply(this.#original.destroy, this.#res, []);
+      return;
+    }
     this.#stopped ??= reason;
     this.#takeOver();
+    // What waits here may not go out any more.
+    if (reason === "exposure") this.#queue.length = 0;
     // What waits for the network is paid for. A payment whose time is over cannot wait for it, so it does not go out.
     if (reason === "expired" && this.#pending + this.#queue.length > 0)
       Reflect.apply(this.#original.destroy, this.#res, []);
