@@ -269,7 +269,7 @@ class HeldResponse {
     this.#lastChunk = chunk;
     this.#hold(chunk?.byteLength ?? 0);
     void this.#decide();
-    this.#tellHandlerEnded();
+    if (this.#admission.metering === undefined || this.#isClosed) this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
@@ -385,7 +385,7 @@ class HeldResponse {
     if (isDisconnected(this.#res)) {
       this.#drop();
       if (isPaid && this.#metered === undefined) void this.#admission.unreleased(response);
-      this.#closeMetered();
+      if (this.#admission.metering !== undefined) this.#closeMetered();
       return;
     }
     if (isPaid && this.#metered === undefined) this.#paidResponse = response;
@@ -420,19 +420,14 @@ class HeldResponse {
   #endMetered(chunk: Buffer | undefined): void {
     if (chunk !== undefined) this.#metered?.write(chunk, undefined);
     this.#metered?.end();
-    this.#tellHandlerEnded();
+    if (this.#isClosed) this.#admission.handlerEnded();
   }
 
-  /** The connection is done with a response that may be metered. */
+  /** Until a metered response is delivered its client may leave. Then it was the client that ended the run, not the handler. */
   #closeMetered(): void {
     this.#metered?.close();
     this.#isClosed = true;
-    if (this.#isHandlerDone) this.#tellHandlerEnded();
-  }
-
-  /** Of a metered response only when it is closed: until it is delivered its client may leave, and has ended the run then. */
-  #tellHandlerEnded(): void {
-    if (this.#admission.metering === undefined || this.#isClosed) this.#admission.handlerEnded();
+    if (this.#isHandlerDone) this.#admission.handlerEnded();
   }
 
   /** Sends the held chunks, write by write, as the handler wrote them. */
@@ -498,7 +493,7 @@ class HeldResponse {
     this.#keptOpen?.done();
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
-    if (this.#phase !== "deciding") this.#closeMetered();
+    if (this.#admission.metering !== undefined && this.#phase !== "deciding") this.#closeMetered();
     if (this.#paidResponse === undefined) return;
     if (isDelivered) {
       this.#admission.done();

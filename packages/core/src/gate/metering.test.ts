@@ -502,4 +502,21 @@ describe("with a durable store", () => {
     await processes.passTime(20_000);
     admissionOf(await second.pay({ payload: { nonce: "n2" } }));
   });
+
+  test("a stream that grows leaves less for those of another process, which end where the limit is", async () => {
+    const processes = open();
+    const limited = { ...SHOP, exposure: { perPayer: "$0.01", unrecorded: "$0.001" } };
+    const [first, second] = [processes.open(limited), processes.open(limited)];
+    const one = await startStream({ ...first, facilitator: processes.facilitator });
+    const pay = () => second.pay({ payload: { nonce: "n2" } });
+    const other = await startStream({ pay, facilitator: processes.facilitator });
+    one.payment.charge("6000");
+    await deliverSoon(one.metering);
+    other.payment.charge("5000");
+    await other.metering.mayWrite(other.metering.charged);
+    expect([one.metering.stopped, other.metering.stopped]).toEqual([undefined, "exposure"]);
+    expect(other.payment.signal.reason).toMatchObject({ reason: "exposure" });
+    expect((await other.metering.finish(false)).receipt).toMatchObject({ errorReason: "not_charged" });
+    expect((await one.metering.finish(true)).receipt).toMatchObject({ success: true, amount: "6000" });
+  });
 });
