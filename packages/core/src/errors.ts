@@ -130,14 +130,16 @@ export class RpcError extends FareboxError {
  * - `expired`: its payment can no longer settle.
  * - `limit`: a metered response has used up what the payer authorized.
  * - `unrecorded`: what a metered response costs cannot be recorded, because the store fails, or another process has taken over.
+ * - `exposure`: streams that are not paid for come to what the option `exposure` allows.
  */
-export type PaymentAbortReason = "client_gone" | "expired" | "limit" | "unrecorded";
+export type PaymentAbortReason = "client_gone" | "expired" | "limit" | "unrecorded" | "exposure";
 
 const ABORT_MESSAGES: Readonly<Record<PaymentAbortReason, string>> = {
   client_gone: "the client disconnected before the response was delivered",
   expired: "the payment expired before the response was complete",
   limit: "what the payer authorized is used up, and the response ends here",
   unrecorded: "what the response costs cannot be recorded, and the response ends here",
+  exposure: "as much is unpaid as the seller allows, and the response ends here",
 };
 
 /** The reason of `req.payment.signal`. Nothing has failed, but the handler's work is no longer needed. */

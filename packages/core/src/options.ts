@@ -546,7 +546,7 @@ export interface ExposureOptions {
    */
   readonly perPayer?: DollarPrice | Text;
   /**
-   * For all payers. One more gets 503.
+   * For all payers. One more gets 503, and a stream that would cost more ends.
    *
    * @example "$500"
    * @defaultValue `"$50"`
@@ -787,7 +787,8 @@ export interface PaymentsOptions {
   readonly maxRunsPerPayer?: number;
   /**
    * The most that routes with `settle: "metered"` may cost you: money for responses that went out and have not settled. A payment counts
-   * with its maximum while its response streams, and then with what was delivered. Of all processes together, if the store counts it.
+   * with what was delivered, and while its response streams with `unrecorded` more, up to its maximum. Of all processes together, if the
+   * store counts it.
    *
    * @example { perPayer: "$0.50", total: "$50", unrecorded: "$0.01" }
    * @defaultValue as in the example

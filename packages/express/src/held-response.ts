@@ -102,6 +102,10 @@ class HeldResponse {
   #isDrainAwaited = false;
   /** The handler has called `end`. */
   #isEnded = false;
+  /** The handler of a metered response has ended it, or failed after its end. */
+  #isHandlerDone = false;
+  /** Nothing more happens to a metered response. */
+  #isClosed = false;
   /** Something is being sent: `headersSent` says what Node says again. */
   #isSending = false;
   #isReplaced = false;
@@ -157,7 +161,7 @@ class HeldResponse {
     const res = this.#res;
     // A pipeline whose source fails at the ceiling destroys the response. It ends in order.
     if (this.#isMeteredEnding && !hasLeft(res)) {
-      this.#admission.handlerEnded();
+      this.#isHandlerDone = true;
       return;
     }
     if (this.#keptOpen?.isHeld && !error) {
@@ -253,6 +257,7 @@ class HeldResponse {
     const isReleased = this.#phase === "released";
     if (!isReleased) this.#writeHeadOnce();
     this.#isEnded = true;
+    this.#isHandlerDone = true;
     if (callback !== undefined) this.#callWhenClosed(callback);
     if (this.#metered !== undefined) {
       this.#endMetered(chunk);
@@ -266,7 +271,7 @@ class HeldResponse {
     this.#lastChunk = chunk;
     this.#hold(chunk?.byteLength ?? 0);
     void this.#decide();
-    this.#admission.handlerEnded();
+    if (this.#admission.metering === undefined || this.#isClosed) this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
@@ -382,8 +387,8 @@ class HeldResponse {
     const isPaid = release.kind === "release" && release.paid;
     if (isDisconnected(this.#res)) {
       this.#drop();
-      if (this.#metered !== undefined) this.#metered.close();
-      else if (isPaid) void this.#admission.unreleased(response);
+      if (isPaid && this.#metered === undefined) void this.#admission.unreleased(response);
+      if (this.#admission.metering !== undefined) this.#closeMetered();
       return;
     }
     if (isPaid && this.#metered === undefined) this.#paidResponse = response;
@@ -429,7 +434,14 @@ class HeldResponse {
   #endMetered(chunk: Buffer | undefined): void {
     if (chunk !== undefined) this.#metered?.write(chunk, undefined);
     this.#metered?.end();
-    this.#admission.handlerEnded();
+    if (this.#isClosed) this.#admission.handlerEnded();
+  }
+
+  /** Until a metered response is delivered its client may leave. Then it was the client that ended the run, not the handler. */
+  #closeMetered(): void {
+    this.#metered?.close();
+    this.#isClosed = true;
+    if (this.#isHandlerDone) this.#admission.handlerEnded();
   }
 
   /** Sends the held chunks, write by write, as the handler wrote them. */
@@ -495,7 +507,7 @@ class HeldResponse {
     this.#keptOpen?.done();
     if (!isDelivered) this.#admission.leave();
     this.#cancel();
-    this.#metered?.close();
+    if (this.#admission.metering !== undefined && this.#phase !== "deciding") this.#closeMetered();
     if (this.#paidResponse === undefined) return;
     if (isDelivered) {
       this.#admission.done();

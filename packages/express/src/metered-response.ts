@@ -1,7 +1,7 @@
 /**
  * A response that goes out while its handler counts what it costs.
  *
- *   write   may it go out → to the network → it counts as delivered
+ *   write   is there room, and may it go out → to the connection, a bounded part at a time → it counts as delivered
  *   end     all is delivered → settle → the receipt: an event, and a trailer
  *   stop    the maximum is used up, or the payment's time → what is paid for goes out → an event and a trailer say why
  *
@@ -10,7 +10,7 @@
  * @see `docs/guides/metered.md`
  * @module
  */
-import type { ServerResponse } from "node:http";
+import { ServerResponse } from "node:http";
 import { type Metering, type StopReason, streamTrailers } from "@farebox/core/adapter";
 import { isDisconnected, type KeptOpen, keepOpen } from "./connection.js";
 import {
@@ -30,8 +30,6 @@ export interface ChargedChunk {
   readonly chunk: Buffer;
   readonly charged: Sum;
   readonly callback?: WriteCallback | undefined;
-  /** It is a part of a larger chunk. The next part waits until it is out. */
-  readonly isPart?: boolean;
 }
 
 /** The reasons of the protocol for an end before the handler's. */
@@ -39,7 +37,8 @@ const STOPPED = {
   limit: "payment_limit",
   expired: "payment_expired",
   unrecorded: "unexpected_settle_error",
-} as const satisfies Record<StopReason, string>;
+  exposure: "unexpected_settle_error",
+} as const satisfies Record<Exclude<StopReason, "client_gone">, string>;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -57,20 +56,25 @@ export class MeteredResponse {
   readonly #isWrittenByNode: boolean;
   readonly #hasTrailers: boolean;
   readonly #hasEvents: boolean;
-  /** Chunks that wait until more is recorded. */
+  /** Chunks that wait until more is recorded, or until the connection has room. */
   readonly #queue: ChargedChunk[] = [];
   #isQueueMoving = false;
-  /** How many chunks are on their way to the network. */
+  /** How many chunks are on their way to the network, and their bytes. */
   #pending = 0;
+  #pendingBytes = 0;
+  /** The network has refused a chunk. The socket is not destroyed yet. */
+  #isBroken = false;
   #onIdle: (() => void) | undefined;
   /** With what was written last. */
   #lastChunk: Buffer = NOTHING;
   #passed: Sum = 0n;
+  /** What was charged for all that is not corked. */
+  #handed: Sum = 0n;
   /** What was charged when the last chunk was written. */
   #lastCharged: Sum = 0n;
   #onFlushed: (() => void) | undefined;
   #isDrainAwaited = false;
-  #stopped: StopReason | undefined;
+  #stopped: keyof typeof STOPPED | undefined;
   /** No more chunks of the handler's are taken. */
   #isEnding = false;
   #isEnded = false;
@@ -125,8 +129,7 @@ export class MeteredResponse {
     this.#takeOver();
     // As Node does at the end: what is corked would never be flushed.
     while (this.#res.writableCorked > 0) this.#res.uncork();
-    // A connection that closes flushes nothing: only what was delivered is paid for.
-    this.#whenIdle(() => void this.#finish(!isDisconnected(this.#res)));
+    this.#whenIdle(() => void this.#finish(true));
   }
 
   /** The connection is done with the response. What was delivered settles, if it has not yet. */
@@ -134,11 +137,18 @@ export class MeteredResponse {
     this.#isEnding = true;
     this.#isEnded = true;
     this.#queue.length = 0;
-    this.#confirm();
-    void this.#metering.finish(false);
+    this.#breakOff();
     this.#tellIdle();
     this.#keptOpen?.release();
     this.#keptOpen?.done();
+  }
+
+  /** The client has left. What its connection had been given may have arrived; it had few bytes at a time. */
+  #breakOff(): void {
+    const { socket, writableCorked } = this.#res;
+    // Without a socket it still waited for its turn in a pipeline.
+    if (socket !== null) this.#metering.delivered(writableCorked > 0 ? this.#handed : this.#passed);
+    void this.#metering.finish(false);
   }
 
   /** From now on only the receipt is written. */
@@ -155,22 +165,18 @@ export class MeteredResponse {
   #send(one: ChargedChunk): boolean {
     const parts = this.#isWrittenByNode ? partsOf(one, this.#lastCharged, this.#partBytes) : [one];
     this.#lastCharged = one.charged;
-    if (parts.length > 1) {
-      this.#queue.push(...parts);
-      void this.#moveQueue(undefined);
-    } else {
-      if (this.#queue.length === 0 && !this.#isQueueMoving) {
-        const room = this.#metering.mayWrite(one.charged);
-        if (room === undefined) return this.#pass(one);
-        void this.#moveQueue(room);
-      }
-      this.#queue.push(one);
+    let room: Promise<void> | undefined;
+    if (parts.length === 1 && this.#queue.length === 0 && !this.#isQueueMoving && this.#hasRoomFor(one.chunk)) {
+      room = this.#metering.mayWrite(one.charged);
+      if (room === undefined) return this.#pass(one);
     }
+    this.#queue.push(...parts);
     this.#isDrainAwaited = true;
+    void this.#moveQueue(room);
     return false;
   }
 
-  /** Passes chunks on as more is recorded. */
+  /** Passes chunks on as more is recorded, and as the connection takes them. */
   async #moveQueue(first: Promise<void> | undefined): Promise<void> {
     if (this.#isQueueMoving) return;
     this.#isQueueMoving = true;
@@ -180,11 +186,10 @@ export class MeteredResponse {
       if (room !== undefined) await room;
       const [next] = this.#queue;
       if (next === undefined) break;
-      room = this.#metering.mayWrite(next.charged);
+      room = this.#hasRoomFor(next.chunk) ? this.#metering.mayWrite(next.charged) : this.#flushed();
       if (room !== undefined) continue;
       this.#queue.shift();
       hasRoom = this.#pass(next);
-      if (next.isPart === true) await this.#flushed();
     }
     this.#isQueueMoving = false;
     if (hasRoom && this.#isDrainAwaited) this.#res.emit("drain");
@@ -192,42 +197,71 @@ export class MeteredResponse {
     this.#tellIdle();
   }
 
+  /**
+   * Node passes all that waits for a socket to the kernel in one call, and says nothing before the last byte of it is out. So the socket
+   * is given few bytes at a time: a client that reads most of them and leaves would pay for none.
+   */
+  #hasRoomFor(chunk: Buffer): boolean {
+    if (isDisconnected(this.#res)) return true;
+    if (!this.#isWrittenByNode) return this.#res.writableLength <= this.#partBytes;
+    return this.#pendingBytes === 0 || this.#pendingBytes + chunk.length <= this.#partBytes;
+  }
+
   /** Resolves when what was passed on is with the network, or the connection is closed. */
-  #flushed(): Promise<void> | undefined {
-    if (this.#pending === 0 || this.#isEnded) return undefined;
+  #flushed(): Promise<void> {
+    if (!this.#isWrittenByNode && this.#pending === 0) this.#writeNothing();
     return new Promise((resolve) => {
       this.#onFlushed = resolve;
     });
   }
 
+  /** Counts a chunk as on its way. Returns what Node calls when it is out, or never will be. */
+  #onOut(bytes: number, then?: WriteCallback): WriteCallback {
+    this.#pending += 1;
+    this.#pendingBytes += bytes;
+    return (error) => {
+      this.#pending -= 1;
+      this.#pendingBytes -= bytes;
+      if (error) this.#isBroken = true;
+      then?.(error);
+      this.#tellIdle();
+    };
+  }
+
   #pass({ chunk, charged, callback }: ChargedChunk): boolean {
     this.#lastChunk =
       chunk.length < LONGEST_END ? Buffer.concat([this.#lastChunk.subarray(-LONGEST_END), chunk]) : chunk;
-    this.#passed = charged;
+    if (!isDisconnected(this.#res)) {
+      this.#passed = charged;
+      if (this.#res.writableCorked === 0) this.#handed = charged;
+    }
     if (!this.#isWrittenByNode) {
       const hasRoom = Reflect.apply(this.#original.write, this.#res, [chunk]) as boolean;
       later(callback);
       setImmediate(() => this.#confirm());
       return hasRoom;
     }
-    this.#pending += 1;
-    const onFlushed = (error?: Error | null) => {
-      this.#pending -= 1;
+    const onOut = this.#onOut(chunk.length, (error) => {
       // Node reports no error for what a socket still had to send when it was destroyed.
       if (!error && !isDisconnected(this.#res)) this.#metering.delivered(charged);
       callback?.(error);
-      this.#tellIdle();
-    };
-    const hasRoom = Reflect.apply(this.#original.write, this.#res, [chunk, onFlushed]) as boolean;
+    });
+    const hasRoom = Reflect.apply(this.#original.write, this.#res, [chunk, onOut]) as boolean;
     // Node 26 says that there is room for a client that has left.
     return hasRoom && !isDisconnected(this.#res);
   }
 
   /** Without callbacks, what was passed on counts as delivered once nothing waits for the network. */
   #confirm(): void {
-    const { socket } = this.#res;
-    if (this.#isWrittenByNode || socket === null || socket.writableLength > 0 || this.#res.writableLength > 0) return;
-    this.#metering.delivered(this.#passed);
+    if (this.#isEnding || this.#isBroken || isDisconnected(this.#res) || this.#res.socket === null) return;
+    if (this.#res.writableLength === 0) this.#metering.delivered(this.#passed);
+    else if (this.#pending === 0) this.#writeNothing();
+  }
+
+  /** Other middleware may not say when its chunks are out. An empty one of Node's is out after them. */
+  #writeNothing(): void {
+    const onOut = this.#onOut(0, () => this.#confirm());
+    Reflect.apply(ServerResponse.prototype.write, this.#res, [NOTHING, onOut]);
   }
 
   #whenIdle(act: () => void): void {
@@ -249,8 +283,14 @@ export class MeteredResponse {
 
   #stop(reason: StopReason): void {
     if (this.#isEnded) return;
+    if (reason === "client_gone") {
+      Reflect.apply(this.#original.destroy, this.#res, []);
+      return;
+    }
     this.#stopped ??= reason;
     this.#takeOver();
+    // What waits here may not go out any more.
+    if (reason === "exposure") this.#queue.length = 0;
     // What waits for the network is paid for. A payment whose time is over cannot wait for it, so it does not go out.
     if (reason === "expired" && this.#pending + this.#queue.length > 0)
       Reflect.apply(this.#original.destroy, this.#res, []);
@@ -262,8 +302,13 @@ export class MeteredResponse {
   async #finish(isWhole: boolean): Promise<void> {
     this.#onIdle = undefined;
     if (this.#isEnded) return;
+    // A connection that closes flushes nothing more.
+    if (this.#isBroken || isDisconnected(this.#res)) {
+      this.#breakOff();
+      return;
+    }
     // Without callbacks, all that was passed on counts: it goes out with the end of the response.
-    if (!this.#isWrittenByNode && !isDisconnected(this.#res)) this.#metering.delivered(this.#passed);
+    if (!this.#isWrittenByNode) this.#metering.delivered(this.#passed);
     const stopped = this.#stopped && STOPPED[this.#stopped];
     if (stopped !== undefined) this.#writeEvent("payment-limit", { error: stopped });
     const { receipt } = await this.#metering.finish(isWhole);
@@ -304,7 +349,6 @@ function partsOf({ chunk, charged, callback }: ChargedChunk, before: Sum, partBy
     chunk: chunk.subarray(at * partBytes, (at + 1) * partBytes),
     charged: before + ((charged - before) * BigInt(at + 1)) / BigInt(count),
     callback: at === count - 1 ? callback : undefined,
-    isPart: true,
   }));
 }
 

@@ -158,6 +158,7 @@ function earlyEndOf({ signal }: Payment): EarlyEnd | undefined {
     case "expired":
       return "payment_expired";
     case "unrecorded":
+    case "exposure":
       return "unexpected_settle_error";
     default:
       return undefined;

@@ -146,7 +146,7 @@ export class MeteredOutput {
     this.#notifier = new Notifier(call);
     this.#most = most;
     metering.onStop((reason) => {
-      if (reason !== "expired") return;
+      if (reason !== "expired" && reason !== "client_gone") return;
       this.#isOver = true;
       this.#cut?.();
       this.#onEnd?.({ kind: "stopped" });
@@ -235,7 +235,7 @@ export class MeteredOutput {
     let room: Promise<void> | undefined;
     do {
       await room;
-      if (this.#isOver) return;
+      if (this.#isOver || this.#metering.stopped === "exposure") return;
       room = isMetered ? this.#metering.mayWrite(charged) : undefined;
     } while (room !== undefined);
     const receiptUrl = this.#receiptUrl;

@@ -406,7 +406,17 @@ class VerifiedAdmission implements HeldAdmission {
     });
     const unrecorded = exposure.unrecordedOf(offer);
     const giveUp = (reason: CancelReason) => this.#giveUp(reason);
-    const one = { paid: this.#paid, counted: this.#counted, run: this.#run, amount, unmetered, unrecorded, giveUp };
+    const extend = (sum: bigint) => exposure.extend(this.#paid, sum);
+    const one = {
+      paid: this.#paid,
+      counted: this.#counted,
+      run: this.#run,
+      amount,
+      unmetered,
+      unrecorded,
+      extend,
+      giveUp,
+    };
     const metering = new MeteredStream(one, this.#deps);
     return { amount, metering };
   }

@@ -1,8 +1,8 @@
 /**
  * What metered responses may cost the seller: they go out before they are paid for.
  *
- * A payment counts with its maximum while its response streams, with what was delivered until that has settled, or can no longer, and
- * nothing afterwards. A payer whose settlement failed gets no metered response until it has settled.
+ * While its response streams a payment counts with what was delivered and a step more, then with what was delivered until that has
+ * settled, or can no longer, and with nothing afterwards. So streams that deliver nothing leave room for others. A payer whose settlement failed gets no metered response until it has settled.
  *
  * @see `docs/guides/metered.md`
  * @module
@@ -65,21 +65,41 @@ export class Exposure {
   /** Counts a response that is about to stream, or says why it may not. Rejects if the store fails. */
   async reserve(paid: PaidRequest): Promise<ExposureRefusal | undefined> {
     const { amount } = paid.offer;
-    let sums = await this.#put(paid, amount);
+    const first = lesser(amount, this.#stepOf(paid.offer));
+    let sums = await this.#put(paid, first);
     if (sums.due.length > 0) {
       await Promise.all(sums.due.map((identity) => this.#deps.collect(identity)));
-      sums = await this.#put(paid, amount);
+      sums = await this.#put(paid, first);
     }
     const refusal = this.#judge(sums) ?? ((await this.canPay(paid, amount)) ? undefined : { by: "balance" as const });
     if (refusal !== undefined) await this.release(paid);
     return refusal;
   }
 
-  /** How much of a response may be delivered that is not recorded, as a sum of its meter. */
-  unrecordedOf({ asset: { decimals = DOLLAR_DECIMALS } }: Offer): MeterSum {
-    const { unrecorded } = this.#deps.limits;
-    const amount = (unrecorded * 10n ** BigInt(decimals)) / 10n ** BigInt(DOLLAR_DECIMALS);
-    return sumOf(amount);
+  /** Counts a step more than is about to be delivered. Returns whether the limits allow it. Never rejects. */
+  async extend(paid: PaidRequest, amount: bigint): Promise<boolean> {
+    const { logger } = this.#deps;
+    try {
+      const sums = await this.#put(paid, lesser(paid.offer.amount, amount + this.#stepOf(paid.offer)));
+      const refusal = this.#judge(sums);
+      if (refusal === undefined) return true;
+      logger.warn("exposure_refused", { route: paid.routeKey, payer: paid.payer, by: refusal.by });
+      return false;
+    } catch {
+      // The stream ends if its store cannot record it either.
+      logger.warn("exposure_not_counted", { error: "the store failed" });
+      return true;
+    }
+  }
+
+  /** How much of a response may be delivered that is not recorded, and is counted at a time, as a sum of its meter. */
+  unrecordedOf(offer: Offer): MeterSum {
+    return sumOf(this.#stepOf(offer));
+  }
+
+  /** Atomic units. */
+  #stepOf({ asset: { decimals = DOLLAR_DECIMALS } }: Offer): bigint {
+    return (this.#deps.limits.unrecorded * 10n ** BigInt(decimals)) / 10n ** BigInt(DOLLAR_DECIMALS);
   }
 
   /** Nothing was delivered, or it is paid for. Rejects if the store fails; the entry then ends by itself. */
@@ -173,6 +193,10 @@ export class Exposure {
     });
     this.#deps.writes.add(written);
   }
+}
+
+function lesser(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
 }
 
 /** Decimals of the asset that a payment moves. Metered offers are in assets that are known. */

@@ -51,6 +51,14 @@ function deliver(metering: Metering): void {
   metering.delivered(metering.charged);
 }
 
+/** The same, where more has to be counted or recorded first. */
+async function deliverSoon(metering: Metering): Promise<void> {
+  for (let room = metering.mayWrite(metering.charged); room !== undefined; room = metering.mayWrite(metering.charged)) {
+    await room;
+  }
+  metering.delivered(metering.charged);
+}
+
 test("a metered payment that the facilitator verifies is checked here no more often than others", async () => {
   let checks = 0;
   const checkSignature = () => {
@@ -361,7 +369,7 @@ describe("with a durable store", () => {
     await turn();
     expect(await recordedIn(processes)).toBe("60");
     payment.charge("100");
-    deliver(metering);
+    await deliverSoon(metering);
     payment.charge("1");
     const room = metering.mayWrite(metering.charged);
     expect(room).toBeDefined();
@@ -375,10 +383,9 @@ describe("with a durable store", () => {
     const shop = processes.open(DURABLE);
     const { metering, payment } = await startStream({ ...shop, facilitator: processes.facilitator });
     payment.charge("500");
-    deliver(metering);
+    await deliverSoon(metering);
     payment.charge("500");
-    await metering.mayWrite(metering.charged);
-    deliver(metering);
+    await deliverSoon(metering);
   });
 
   test("a little is recorded within a second", async () => {
@@ -494,5 +501,22 @@ describe("with a durable store", () => {
     processes.facilitator.settles = settlesAsAsked(processes);
     await processes.passTime(20_000);
     admissionOf(await second.pay({ payload: { nonce: "n2" } }));
+  });
+
+  test("a stream that grows leaves less for those of another process, which end where the limit is", async () => {
+    const processes = open();
+    const limited = { ...SHOP, exposure: { perPayer: "$0.01", unrecorded: "$0.001" } };
+    const [first, second] = [processes.open(limited), processes.open(limited)];
+    const one = await startStream({ ...first, facilitator: processes.facilitator });
+    const pay = () => second.pay({ payload: { nonce: "n2" } });
+    const other = await startStream({ pay, facilitator: processes.facilitator });
+    one.payment.charge("6000");
+    await deliverSoon(one.metering);
+    other.payment.charge("5000");
+    await other.metering.mayWrite(other.metering.charged);
+    expect([one.metering.stopped, other.metering.stopped]).toEqual([undefined, "exposure"]);
+    expect(other.payment.signal.reason).toMatchObject({ reason: "exposure" });
+    expect((await other.metering.finish(false)).receipt).toMatchObject({ errorReason: "not_charged" });
+    expect((await one.metering.finish(true)).receipt).toMatchObject({ success: true, amount: "6000" });
   });
 });

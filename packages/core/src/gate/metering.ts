@@ -48,8 +48,8 @@ import {
 } from "./responses.js";
 import type { Run } from "./runs.js";
 
-/** Why a metered response ends before its handler has ended it. */
-export type StopReason = "limit" | "expired" | "unrecorded";
+/** Why a metered response ends before its handler has ended it. `client_gone`: its client reads nothing, and its connection is closed. */
+export type StopReason = "limit" | "expired" | "unrecorded" | "exposure" | "client_gone";
 
 /** How a metered response ended. */
 export interface StreamEnd {
@@ -67,7 +67,7 @@ export interface Metering {
   readonly charged: MeterSum;
   /**
    * Whether what costs so much may go out now. `undefined`: yes. Otherwise ask again when the promise resolves: a durable store has to
-   * record first what went out before.
+   * record first what went out before, or more has to be counted that may stay unpaid.
    */
   mayWrite(charged: MeterSum): Promise<void> | undefined;
   /** All that was written when so much was charged has been handed to the network. */
@@ -115,12 +115,17 @@ export interface MeteredRun {
   readonly unmetered: Unmetered;
   /** How much may be delivered that is not recorded. */
   readonly unrecorded: MeterSum;
+  /** Counts what is about to be delivered, in atomic units, and a step more. Whether the seller's limits allow it. Never rejects. */
+  readonly extend: (amount: bigint) => Promise<boolean>;
   /** Nothing is charged: releases the claim. Rejects if the store fails. */
   readonly giveUp: (reason: CancelReason) => Promise<void>;
 }
 
 /** What was delivered is recorded so soon at the latest. */
 const RECORD_MS = 1_000;
+
+/** A client that takes nothing for so long has left: what its stream may cost would keep others out. */
+const UNREAD_MS = 30_000;
 
 /** A store that fails for so long ends the response. */
 const MAX_FAILURES = 5;
@@ -136,6 +141,12 @@ export class MeteredStream implements Metering {
   #recorded: MeterSum = 0n;
   #recording: Promise<void> | undefined;
   #failures = 0;
+  /** What counts among all that may stay unpaid. */
+  #counted: MeterSum;
+  #extending: Promise<void> | undefined;
+  /** When the client took something last. */
+  #takenMs = 0;
+  #stopWatch: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
   /** Those who wait until more is recorded. */
   #waiting: (() => void)[] = [];
@@ -150,6 +161,7 @@ export class MeteredStream implements Metering {
   constructor(one: MeteredRun, deps: MeteringDeps) {
     this.#one = one;
     this.#deps = deps;
+    this.#counted = one.unrecorded;
   }
 
   /** Whether bytes have gone out, or are about to. */
@@ -223,11 +235,16 @@ export class MeteredStream implements Metering {
 
   mayWrite(charged: MeterSum): Promise<void> | undefined {
     const { isDurable } = this.#deps;
+    if (charged > this.#counted && this.#stopped === undefined) {
+      this.#extending ??= this.#extend(charged);
+      return this.#extending;
+    }
     const isRoom = charged - this.#recorded <= this.#one.unrecorded;
     // A charge above the limit goes out alone.
     const isAlone = this.#passed === this.#recorded && this.#recording === undefined;
     if (!isDurable || isRoom || isAlone || this.#stopped !== undefined) {
       this.#passed = charged;
+      this.#watch();
       return undefined;
     }
     const waiting = new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -235,8 +252,34 @@ export class MeteredStream implements Metering {
     return waiting;
   }
 
+  /** Resolves when the response may cost more, or is stopped. */
+  async #extend(charged: MeterSum): Promise<void> {
+    const isAllowed = await this.#one.extend(roundSum(charged));
+    this.#extending = undefined;
+    if (isAllowed) this.#counted = charged + this.#one.unrecorded;
+    else this.stop("exposure");
+  }
+
+  /** Looks from time to time whether the client takes what was passed on. */
+  #watch(): void {
+    const { now, timer } = this.#deps;
+    if (this.#stopWatch !== undefined || this.#passed <= this.#delivered || this.#end !== undefined) return;
+    this.#takenMs = now();
+    const look = () => {
+      this.#stopWatch = undefined;
+      if (this.#passed <= this.#delivered || this.#end !== undefined) return;
+      const leftMs = this.#takenMs + UNREAD_MS - now();
+      if (leftMs <= 0) this.stop("client_gone");
+      else this.#stopWatch = timer(look, leftMs);
+    };
+    this.#stopWatch = timer(look, UNREAD_MS);
+  }
+
   delivered(charged: MeterSum): void {
-    if (charged > this.#delivered) this.#delivered = charged;
+    if (charged > this.#delivered) {
+      this.#delivered = charged;
+      this.#takenMs = this.#deps.now();
+    }
     if (this.#deps.isDurable && this.#end === undefined) this.#recordIfDue();
   }
 
@@ -247,7 +290,7 @@ export class MeteredStream implements Metering {
 
   /** Ends the response, and tells the handler. Before the first bytes, it tells the handler, and ends the response once it starts. */
   stop(reason: StopReason): void {
-    const isOver = this.#end !== undefined || (this.#stopped !== undefined && reason !== "expired");
+    const isOver = this.#end !== undefined || (this.#stopped !== undefined && !isCut(reason));
     if (this.#isLive && !isOver) {
       this.#stopped ??= reason;
       this.#wake();
@@ -270,13 +313,16 @@ export class MeteredStream implements Metering {
     const unknown = () => ({ receipt: undefined, proof: tokens.headersFor(claim.identity) });
     run.end();
     this.#stopTimer?.();
+    this.#stopWatch?.();
     const amount = this.#close(isWhole);
-    await this.#recording;
+    const isAbandoned = amount === 0n && !isWhole;
+    // At once: the handler may be done.
+    if (isAbandoned) counted.abandon();
+    await Promise.all([this.#recording, this.#extending]);
     this.#wake();
     try {
       if (this.#isLost) return unknown();
-      if (amount === 0n && !isWhole) {
-        counted.abandon();
+      if (isAbandoned) {
         await giveUp("client_gone");
         return { receipt: notChargedReceipt(payer, offer.requirements.network), proof: [] };
       }
@@ -371,4 +417,9 @@ export class MeteredStream implements Metering {
     this.#waiting = [];
     for (const resolve of waiting) resolve();
   }
+}
+
+/** Whether nothing more can go out to the client. */
+function isCut(reason: StopReason): boolean {
+  return reason === "expired" || reason === "client_gone";
 }
