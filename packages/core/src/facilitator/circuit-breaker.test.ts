@@ -263,6 +263,11 @@ describe("a breaker that asks", () => {
     expect(breaker.state()).toBe("closed");
   });
 
+  test("asks nothing if the facilitator has told each payer that it gets too many calls", () => {
+    for (const payer of ["a", "b", "c"]) breaker.enter({ payer })!.failed(20, false, { isBusy: true });
+    expect([breaker.state(), answers.length]).toEqual(["open", 0]);
+  });
+
   test("asks nothing if no payer can be the cause", () => {
     fail(3);
     expect([breaker.state(), answers.length]).toEqual(["open", 0]);
@@ -270,7 +275,7 @@ describe("a breaker that asks", () => {
 
   test("does not count a payment that turns out not to be good, but pauses its payer", async () => {
     for (const payer of ["a", "b", "c", "c", "c"]) {
-      breaker.enter({ payer })!.failed(undefined, false, Promise.resolve(payer === "a"));
+      breaker.enter({ payer })!.failed(undefined, false, { isGood: Promise.resolve(payer === "a") });
     }
     await settled();
     expect([answers.length, breaker.admit("a"), breaker.admit("c")]).toEqual([0, 0, 10]);

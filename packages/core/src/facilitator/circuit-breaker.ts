@@ -63,11 +63,18 @@ export interface Permit {
    * It failed. With a `Retry-After` the breaker opens at once, or the payer is paused at once.
    *
    * @param isUnreachable - Whether no server got the call, which no payer can cause.
-   * @param isGood - Whether the payment is good, if nobody knew. Otherwise its failure is only the payer's. Never rejects.
    */
-  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean, isGood?: Promise<boolean>): void;
+  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean, more?: FailedPayment): void;
   /** Its caller gave up, which proves nothing. */
   abandoned(): void;
+}
+
+/** What a failure may have to do with its payment. */
+export interface FailedPayment {
+  /** Whether the facilitator has said that it gets too many calls, which is not about the payment. */
+  readonly isBusy?: boolean;
+  /** Whether the payment is good, if nobody knew. Otherwise its failure is only the payer's. Never rejects. */
+  readonly isGood?: Promise<boolean> | undefined;
 }
 
 /** Watches the calls of one kind to one facilitator. */
@@ -115,6 +122,7 @@ interface PayerFailures {
 interface Failure {
   /** The payer who may be its cause. */
   readonly cause: string | undefined;
+  readonly isBusy: boolean;
   readonly isProbe: boolean;
   readonly retryAfterSeconds: number | undefined;
 }
@@ -123,8 +131,8 @@ class Breaker implements CircuitBreaker {
   readonly #thresholds: BreakerThresholds;
   readonly #clock: Pick<Clock, "now">;
   readonly #options: BreakerOptions;
-  /** The failures in a row: a payer, or a symbol for a failure that no payer caused. */
-  readonly #failures = new Set<string | symbol>();
+  /** The failures in a row: a payer, or a symbol for a failure that no payer caused. And whether a payment may be the reason. */
+  readonly #failures = new Map<string | symbol, boolean>();
   /** By payer, the latest failure last. */
   readonly #payers = new Map<string, PayerFailures>();
   #openUntilMs: number | undefined;
@@ -205,9 +213,9 @@ class Breaker implements CircuitBreaker {
         end();
         this.#close(payer);
       },
-      failed: (retryAfterSeconds, isUnreachable = false, isGood = undefined) => {
+      failed: (retryAfterSeconds, isUnreachable = false, { isBusy = false, isGood } = {}) => {
         end();
-        const failure = { cause: isUnreachable ? undefined : payer, isProbe, retryAfterSeconds };
+        const failure = { cause: isUnreachable ? undefined : payer, isBusy, isProbe, retryAfterSeconds };
         if (failure.cause !== undefined) this.#blame(failure.cause, retryAfterSeconds);
         if (isGood === undefined) return this.#count(failure);
         void isGood.then((is) => {
@@ -220,15 +228,15 @@ class Breaker implements CircuitBreaker {
     };
   }
 
-  #count({ cause, isProbe, retryAfterSeconds }: Failure): void {
+  #count({ cause, isBusy, isProbe, retryAfterSeconds }: Failure): void {
     const isHalfOpen = isProbe && this.#openUntilMs !== undefined;
     if (this.#openUntilMs !== undefined && !isHalfOpen) return;
-    this.#failures.add(cause ?? Symbol("no payer"));
+    this.#failures.set(cause ?? Symbol("no payer"), cause !== undefined && !isBusy);
     const isAsked = cause === undefined && (retryAfterSeconds ?? 0) > 0;
     if (!isHalfOpen && !isAsked && this.#failures.size < this.#thresholds.failuresToOpen) return;
     const { isAlive } = this.#options;
-    const isPayers = [...this.#failures].some((failed) => typeof failed === "string");
-    if (isAlive === undefined || isAsked || !isPayers) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
+    const mayBePayments = [...this.#failures.values()].includes(true);
+    if (isAlive === undefined || isAsked || !mayBePayments) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
     else void this.#openUnless(isAlive, retryAfterSeconds);
   }
 

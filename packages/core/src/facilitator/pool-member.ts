@@ -491,7 +491,8 @@ function createFacilitatorStatus(
       if (!REFUSES_ONE_REQUEST.includes(error.status)) {
         const { code, outcome, retryAfterSeconds } = error;
         const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
-        permit.failed(retryAfterSeconds, isUnreachable, isUnreachable ? undefined : counts());
+        const isBusy = error.status === TOO_MANY_REQUESTS;
+        permit.failed(retryAfterSeconds, isUnreachable, { isBusy, isGood: isUnreachable ? undefined : counts() });
         return reconsider();
       }
       permit.responded();
