@@ -27,7 +27,7 @@ describe("at verification", () => {
     { why: "the connection is reset", fault: { kind: "drop" } },
     { why: "it answers 500 with HTML", fault: { kind: "status", status: 500, body: HTML } },
     { why: "it answers 502 with HTML", fault: { kind: "status", status: 502, body: HTML } },
-    { why: "it wants credentials", fault: { kind: "status", status: 401, body: SECRET } },
+    { why: "it wants credentials", fault: { kind: "status", status: 401, body: SECRET }, retryAfter: "60" },
     {
       why: "it is asked too often",
       fault: { kind: "status", status: 429, headers: { "Retry-After": "17" }, body: SECRET },
@@ -104,8 +104,8 @@ describe("at settlement", () => {
       why: "it answers 502 with HTML, having moved the money",
       fault: { kind: "status", when: "after", status: 502, body: HTML },
     },
-    { why: "it wants credentials", fault: { kind: "status", status: 401, body: SECRET } },
-    { why: "it does not know the path", fault: { kind: "status", status: 404, body: HTML } },
+    { why: "it wants credentials", fault: { kind: "status", status: 401, body: SECRET }, retryAfter: "60" },
+    { why: "it does not know the path", fault: { kind: "status", status: 404, body: HTML }, retryAfter: "60" },
     {
       why: "it is asked too often",
       fault: { kind: "status", status: 429, headers: { "Retry-After": "3" }, body: SECRET },

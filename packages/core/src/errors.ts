@@ -67,6 +67,11 @@ export interface FacilitatorFailure {
   readonly retryAfterSeconds?: number;
   /** Its name in the pool: the host of its URL, unless the seller named it. */
   readonly facilitator?: string;
+  /**
+   * What it said about its refusal, or where it redirected to: at most 200 printable ASCII characters, without other URLs, keys, and your
+   * headers. For your log, not for clients.
+   */
+  readonly says?: string;
 }
 
 /**
@@ -85,6 +90,8 @@ export class FacilitatorError extends FareboxError {
   readonly status: number | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly facilitator: string | undefined;
+  /** As {@link FacilitatorFailure.says}. */
+  readonly says: string | undefined;
 
   constructor(message: string, failure: FacilitatorFailure, options?: ErrorOptions) {
     super(message, options);
@@ -94,6 +101,7 @@ export class FacilitatorError extends FareboxError {
     this.status = failure.status;
     this.retryAfterSeconds = failure.retryAfterSeconds;
     this.facilitator = failure.facilitator;
+    this.says = failure.says;
   }
 }
 

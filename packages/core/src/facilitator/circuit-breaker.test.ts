@@ -208,3 +208,78 @@ describe("retries", () => {
     expect(breaker.state()).toBe("closed");
   });
 });
+
+describe("a breaker that asks", () => {
+  /** The facilitator's answers to whether it is alive, in order. */
+  let answers: ((isAlive: boolean) => void)[];
+  let changes: number;
+  const failFor = (...payers: string[]) => {
+    for (const payer of payers) breaker.enter({ payer })?.failed(undefined);
+  };
+  const settled = () => new Promise(setImmediate);
+
+  beforeEach(() => {
+    answers = [];
+    changes = 0;
+    const isAlive = () => new Promise<boolean>((resolve) => void answers.push(resolve));
+    breaker = createCircuitBreaker(THRESHOLDS, { now: () => nowMs }, { isAlive, onChange: () => void changes++ });
+  });
+
+  test("opens only if the facilitator is not alive, and asks one question at a time", async () => {
+    failFor("a", "b", "c", "d", "e");
+    expect([breaker.state(), answers.length]).toEqual(["closed", 1]);
+    answers[0]!(false);
+    await settled();
+    expect([breaker.state(), changes]).toEqual(["open", 1]);
+  });
+
+  test("counts from the beginning if it is alive", async () => {
+    failFor("a", "b", "c");
+    answers[0]!(true);
+    await settled();
+    failFor("d", "e");
+    expect([breaker.state(), answers.length]).toEqual(["closed", 1]);
+    failFor("f");
+    expect(answers).toHaveLength(2);
+  });
+
+  test("stays closed if a call has responded meanwhile", async () => {
+    failFor("a", "b", "c");
+    breaker.enter({ payer: "d" })!.responded();
+    answers[0]!(false);
+    await settled();
+    expect(breaker.state()).toBe("closed");
+  });
+
+  test("asks before a failed probe opens it again", async () => {
+    failFor("a", "b", "c");
+    answers[0]!(false);
+    await settled();
+    nowMs += THRESHOLDS.openMs;
+    failFor("d");
+    expect([breaker.state(), answers.length]).toEqual(["half-open", 2]);
+    answers[1]!(true);
+    await settled();
+    expect(breaker.state()).toBe("closed");
+  });
+
+  test("asks nothing if the facilitator has told each payer that it gets too many calls", () => {
+    for (const payer of ["a", "b", "c"]) breaker.enter({ payer })!.failed(20, false, { isBusy: true });
+    expect([breaker.state(), answers.length]).toEqual(["open", 0]);
+  });
+
+  test("asks nothing if no payer can be the cause", () => {
+    fail(3);
+    expect([breaker.state(), answers.length]).toEqual(["open", 0]);
+  });
+
+  test("does not count a payment that turns out not to be good, but pauses its payer", async () => {
+    for (const payer of ["a", "b", "c", "c", "c"]) {
+      breaker.enter({ payer })!.failed(undefined, false, { isGood: Promise.resolve(payer === "a") });
+    }
+    await settled();
+    expect([answers.length, breaker.admit("a"), breaker.admit("c")]).toEqual([0, 0, 10]);
+    failFor("d", "e");
+    expect(answers).toHaveLength(1);
+  });
+});

@@ -7,7 +7,7 @@
  *
  * A call fails for a payer, or for another source. One source may send payments that make a facilitator fail, so all failures of
  * a source count once, and a source that keeps failing, or is told to wait, is paused alone. A settlement that was tried before
- * is never the probe and never counts.
+ * is never the probe and never counts. Before a breaker opens because of sources' payments, it may ask whether the facilitator is alive.
  *
  * @module
  */
@@ -64,9 +64,17 @@ export interface Permit {
    *
    * @param isUnreachable - Whether no server got the call, which no payer can cause.
    */
-  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean): void;
+  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean, more?: FailedPayment): void;
   /** Its caller gave up, which proves nothing. */
   abandoned(): void;
+}
+
+/** What a failure may have to do with its payment. */
+export interface FailedPayment {
+  /** Whether the facilitator has said that it gets too many calls, which is not about the payment. */
+  readonly isBusy?: boolean;
+  /** Whether the payment is good, if nobody knew. Otherwise its failure is only the payer's. Never rejects. */
+  readonly isGood?: Promise<boolean> | undefined;
 }
 
 /** Watches the calls of one kind to one facilitator. */
@@ -83,9 +91,24 @@ export interface CircuitBreaker {
   admit(payer: string): number;
 }
 
+/** What a breaker asks and tells. */
+export interface BreakerOptions {
+  /**
+   * Whether the facilitator responds to what is no source's doing. Asked before the breaker opens because of sources. Never rejects.
+   * Default: it is not asked, and the breaker opens.
+   */
+  readonly isAlive?: () => Promise<boolean>;
+  /** Called when the state may have changed after a call had ended. */
+  readonly onChange?: () => void;
+}
+
 /** Creates a closed breaker. */
-export function createCircuitBreaker(thresholds: BreakerThresholds, clock: Pick<Clock, "now">): CircuitBreaker {
-  return new Breaker(thresholds, clock);
+export function createCircuitBreaker(
+  thresholds: BreakerThresholds,
+  clock: Pick<Clock, "now">,
+  options: BreakerOptions = {},
+): CircuitBreaker {
+  return new Breaker(thresholds, clock, options);
 }
 
 /** The failures of one payer in a row. */
@@ -95,21 +118,33 @@ interface PayerFailures {
   readonly rememberedUntilMs: number;
 }
 
+/** One failed call. */
+interface Failure {
+  /** The payer who may be its cause. */
+  readonly cause: string | undefined;
+  readonly isBusy: boolean;
+  readonly isProbe: boolean;
+  readonly retryAfterSeconds: number | undefined;
+}
+
 class Breaker implements CircuitBreaker {
   readonly #thresholds: BreakerThresholds;
   readonly #clock: Pick<Clock, "now">;
-  /** The failures in a row: a payer, or a symbol for a failure that no payer caused. */
-  readonly #failures = new Set<string | symbol>();
+  readonly #options: BreakerOptions;
+  /** The failures in a row: a payer, or a symbol for a failure that no payer caused. And whether a payment may be the reason. */
+  readonly #failures = new Map<string | symbol, boolean>();
   /** By payer, the latest failure last. */
   readonly #payers = new Map<string, PayerFailures>();
   #openUntilMs: number | undefined;
   #trialUntilMs = 0;
   #probing = false;
   #retrying = false;
+  #isAsking = false;
 
-  constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">) {
+  constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">, options: BreakerOptions) {
     this.#thresholds = thresholds;
     this.#clock = clock;
+    this.#options = options;
   }
 
   state(): BreakerState {
@@ -178,18 +213,42 @@ class Breaker implements CircuitBreaker {
         end();
         this.#close(payer);
       },
-      failed: (retryAfterSeconds, isUnreachable = false) => {
+      failed: (retryAfterSeconds, isUnreachable = false, { isBusy = false, isGood } = {}) => {
         end();
-        const cause = isUnreachable ? undefined : payer;
-        if (cause !== undefined) this.#blame(cause, retryAfterSeconds);
-        if (this.#openUntilMs !== undefined && !isProbe) return;
-        this.#failures.add(cause ?? Symbol("no payer"));
-        const isAsked = cause === undefined && (retryAfterSeconds ?? 0) > 0;
-        const isOpen = isProbe || isAsked || this.#failures.size >= this.#thresholds.failuresToOpen;
-        if (isOpen) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
+        const failure = { cause: isUnreachable ? undefined : payer, isBusy, isProbe, retryAfterSeconds };
+        if (failure.cause !== undefined) this.#blame(failure.cause, retryAfterSeconds);
+        if (isGood === undefined) return this.#count(failure);
+        void isGood.then((is) => {
+          if (!is) return;
+          this.#count(failure);
+          this.#options.onChange?.();
+        });
       },
       abandoned: end,
     };
+  }
+
+  #count({ cause, isBusy, isProbe, retryAfterSeconds }: Failure): void {
+    const isHalfOpen = isProbe && this.#openUntilMs !== undefined;
+    if (this.#openUntilMs !== undefined && !isHalfOpen) return;
+    this.#failures.set(cause ?? Symbol("no payer"), cause !== undefined && !isBusy);
+    const isAsked = cause === undefined && (retryAfterSeconds ?? 0) > 0;
+    if (!isHalfOpen && !isAsked && this.#failures.size < this.#thresholds.failuresToOpen) return;
+    const { isAlive } = this.#options;
+    const mayBePayments = [...this.#failures.values()].includes(true);
+    if (isAlive === undefined || isAsked || !mayBePayments) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
+    else void this.#openUnless(isAlive, retryAfterSeconds);
+  }
+
+  async #openUnless(isAlive: () => Promise<boolean>, retryAfterSeconds: number | undefined): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const isClosing = await isAlive();
+    this.#isAsking = false;
+    if (isClosing) this.#close(undefined);
+    // A valid response meanwhile says that it is alive.
+    else if (this.#failures.size > 0) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
+    this.#options.onChange?.();
   }
 
   /** What bars a payer: a pause; and while half-open any failure, so that the probe belongs to another payer. */

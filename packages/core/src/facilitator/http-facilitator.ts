@@ -82,7 +82,7 @@ export function createHttpFacilitator({ url, headers = {} }: HttpFacilitatorOpti
       signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
-    return readResponse(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES));
+    return readResponse(exchange, await sendFollowing(client, request, OWN_HEADER_NAMES), request.headers);
   }
 
   return {
@@ -109,10 +109,12 @@ interface Exchange<T> {
   readonly refuses: (response: T) => boolean;
 }
 
-function readResponse<T extends object>(exchange: Exchange<T>, followed: FollowedOutcome): T {
+/** @param headers - That were sent. */
+function readResponse<T extends object>(exchange: Exchange<T>, followed: FollowedOutcome, headers: HeaderValues): T {
   const { operation, read, refuses } = exchange;
-  const { outcome, isRedirected, lostBody } = followed;
-  if (outcome.kind === "no-response") throw failedToSend(operation, { ...outcome, sent: outcome.sent || isRedirected });
+  const { outcome, redirectedTo, lostBody } = followed;
+  if (outcome.kind === "no-response")
+    throw failedToSend(operation, { ...outcome, sent: outcome.sent || redirectedTo !== undefined });
   if (outcome.kind === "broken") throw unreadable(operation, outcome.cause);
   const json = parseJson(outcome.text);
   const response = json.ok ? read(json.value) : undefined;
@@ -121,7 +123,17 @@ function readResponse<T extends object>(exchange: Exchange<T>, followed: Followe
   // A server that did not get the payment says nothing about it.
   const counts = response !== undefined && !lostBody && (isOk || refuses(response));
   if (counts) return withReports(response, outcome);
-  throw isOk ? unreadable(operation) : refusedStatus(operation, outcome);
+  throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, redirectedTo }, secretsIn(headers));
+}
+
+/** Shorter parts of a header, such as `Bearer`, are no secrets. */
+const SHORTEST_SECRET = 8;
+
+/** What a server must not make a log repeat: the seller's headers, and their parts. */
+function secretsIn(headers: HeaderValues): readonly string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (OWN_HEADER_NAMES.includes(name) ? [] : [value]));
+  const parts = values.flatMap((value) => [value, ...value.split(/[\s,;=:]+/)]);
+  return parts.filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
 }
 
 /** Adds the outcomes of our declared extensions, which are in a header. An invalid header is ignored: it must not stop a payment. */

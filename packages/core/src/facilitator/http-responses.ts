@@ -8,6 +8,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { FacilitatorError } from "../errors.js";
+import { legible } from "../events/logger.js";
 import { causeCode } from "../http/client.js";
 import {
   type ExtensionResponses,
@@ -17,7 +18,7 @@ import {
   type SupportedResponse,
   type VerifyResponse,
 } from "../protocol/documents.js";
-import { isJsonObject, type JsonObject } from "../protocol/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 
 /** Reads a response to `verify`; `undefined` if it is invalid. Never throws. */
 export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
@@ -156,20 +157,103 @@ export function unavailable(operation: Operation, why: string, retryAfterSeconds
  * The status is an error, and the body says nothing clear about the payment. No status proves that nothing was done: a gateway
  * may have sent the request more than once.
  */
-export function refusedStatus(operation: Operation, { status, headers }: Refusal): FacilitatorError {
+export function refusedStatus(
+  operation: Operation,
+  refusal: Refusal,
+  secrets: readonly string[] = [],
+): FacilitatorError {
+  const { status, headers } = refusal;
   const retryAfterSeconds = readRetryAfter(headers["retry-after"]);
+  const says = whatIsSaid(refusal, secrets);
   return new FacilitatorError(`facilitator responded to ${operation} with status ${status}`, {
     code: "ERR_FAREBOX_FACILITATOR_STATUS",
     operation,
     outcome: lostOutcome(operation),
     status,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(says === "" ? {} : { says }),
   });
+}
+
+/** After a redirect that is not followed, or a refusal by these statuses, the same call will fail for as long as nobody changes something. */
+function isForGood(status = 0): boolean {
+  return status >= 300 && status < 500 && ![408, 409, 425, 429].includes(status);
+}
+
+/** By then somebody may have changed something. */
+const FOR_GOOD_SECONDS = 60;
+
+/** How soon a client may repeat a call that failed; `undefined`: as soon as usual. */
+export function secondsToWait(error: unknown): number | undefined {
+  if (!(error instanceof FacilitatorError)) return undefined;
+  return error.retryAfterSeconds ?? (isForGood(error.status) ? FOR_GOOD_SECONDS : undefined);
+}
+
+/** Longer pages say nothing more. */
+const MAX_READ = 4_000;
+
+/** The fields in which servers say what is wrong, in the order in which they are joined. */
+const SAYING: readonly string[] = [
+  "error",
+  "code",
+  "title",
+  "message",
+  "detail",
+  "errorReason",
+  "errorMessage",
+  "invalidReason",
+];
+
+/**
+ * What a server said about its refusal, for the log: one line of at most 200 printable ASCII characters.
+ *
+ * @param secrets - Left out wherever they are repeated.
+ */
+function whatIsSaid(refusal: Refusal, secrets: readonly string[]): string {
+  const { status, headers, text: body, redirectedTo } = refusal;
+  const { location } = headers;
+  const isUnfollowed = status < 400 && location !== undefined && URL.canParse(location);
+  const target = isUnfollowed ? new URL(location) : redirectedTo;
+  // Without its query, which may hold a token.
+  const redirect = target && `redirects to ${target.host}${target.pathname}`;
+  const parsed = parseJson(body);
+  const fields = parsed.ok ? fieldsOf(parsed.value) : "";
+  const said = fields === "" ? body.slice(0, MAX_READ).replaceAll(/<[^<>]*>/g, " ") : fields;
+  let whole = `${redirect ?? ""} ${said.slice(0, MAX_READ)}`;
+  for (const secret of secrets) whole = whole.replaceAll(secret, "(your header)");
+  const line = whole.replaceAll(/[^\x21-\x7e]+/g, " ").trim();
+  return legible(line.replaceAll(/[\w+/=-]{64,}/g, "(data)")).trim();
+}
+
+function fieldsOf(value: unknown, depth = 0): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return fieldsOf(value[0], depth);
+  if (!isJsonObject(value) || depth > 2) return "";
+  return SAYING.map((field) => fieldsOf(value[field], depth + 1))
+    .filter((said) => said !== "")
+    .join(": ");
 }
 
 interface Refusal {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The URL that responded, if it is another one. */
+  readonly redirectedTo?: URL | undefined;
+}
+
+/** It refuses to settle, and names no reason of the protocol's that may be the payment's. */
+export function refusedAll(
+  facilitator: string,
+  { errorReason = "", errorMessage = "" }: SettlementResponse,
+): FacilitatorError {
+  return new FacilitatorError("facilitator refused to settle, and named no reason of the payment", {
+    code: "ERR_FAREBOX_FACILITATOR_RESPONSE",
+    operation: "settle",
+    outcome: "unknown",
+    facilitator,
+    says: legible(`${errorReason} ${errorMessage}`.trim()),
+  });
 }
 
 /** The status is fine, but the body is invalid or incomplete. */

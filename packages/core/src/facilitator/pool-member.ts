@@ -17,9 +17,11 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from "../protocol/documents.js";
+import { isReason } from "../protocol/reasons.js";
 import { CallQueue, UNSIGNED_LIMITS, VERIFY_LIMITS } from "./call-queue.js";
 import {
   type BreakerCall,
+  type BreakerOptions,
   type BreakerState,
   type CircuitBreaker,
   type Clock,
@@ -29,7 +31,15 @@ import {
   VERIFY_THRESHOLDS,
 } from "./circuit-breaker.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
-import { type Operation, readSettlementResponse, readVerifyResponse, unreadable } from "./http-responses.js";
+import {
+  type Operation,
+  readSettlementResponse,
+  readVerifyResponse,
+  refusedAll,
+  unreadable,
+} from "./http-responses.js";
+import { Questions, REFUSES_ONE_REQUEST } from "./questions.js";
+import { Refusals } from "./refusals.js";
 import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs } from "./supported.js";
 
 /** How a call to one facilitator ended. */
@@ -56,6 +66,10 @@ export interface PoolMember {
   settle(request: FacilitatorRequest, options: SettleOptions): Promise<Attempt<SettlementResponse>>;
   /** Seconds until a handler may run for a payer whose payment this facilitator settles; 0: now. */
   admit(payer: string): number;
+  /** Whether others are asked first: as far as is known, it does not settle now. */
+  isAskedLast(): boolean;
+  /** It failed to verify a payment that another facilitator then found good. */
+  failedGood(error: FacilitatorError, source: string): void;
   health(): FacilitatorHealth;
   /** The latest failure of any call; for the log. */
   lastError(): FacilitatorError | undefined;
@@ -82,18 +96,21 @@ export interface VerifyOptions extends CallOptions {
 }
 
 /** The options of a settlement: by whom, and whether it was tried before. */
-export interface SettleOptions extends CallOptions, BreakerCall {}
+export interface SettleOptions extends CallOptions, BreakerCall {
+  /** Whether the payment was verified. Default `true`. */
+  readonly isVerified?: boolean | undefined;
+}
 
 /**
  * Whether a facilitator works.
  *
  * - `up`: it has responded.
- * - `down`: one of its circuit breakers is not closed, or `/supported` keeps failing.
+ * - `down`: one of its circuit breakers is not closed, it refuses to settle for everybody, or `/supported` keeps failing.
  * - `unknown`: it has neither responded nor failed yet.
  */
 export type FacilitatorState = "up" | "down" | "unknown";
 
-/** The health of a facilitator: plain values, without any text that it wrote. */
+/** The health of a facilitator: plain values. */
 export interface FacilitatorHealth {
   readonly name: string;
   readonly state: FacilitatorState;
@@ -101,6 +118,10 @@ export interface FacilitatorHealth {
   readonly sinceMs: number;
   /** The code of the latest failed call of any kind. */
   readonly lastErrorCode: FacilitatorErrorCode | undefined;
+  /** The HTTP status of that call, if it is an error. */
+  readonly lastErrorStatus: number | undefined;
+  /** What it said in that call, as {@link FacilitatorError.says}. For the operator, not for clients. */
+  readonly lastErrorSays: string | undefined;
   readonly breakers: { readonly verify: BreakerState; readonly settle: BreakerState };
   /** When `/supported` was last fetched, in Unix milliseconds. */
   readonly supportedFetchedAtMs: number | undefined;
@@ -148,8 +169,16 @@ export interface EndedCall {
 
 /** Creates a member. It makes no request until it is started or used. */
 export function createPoolMember(options: MemberOptions): PoolMember {
-  const { name, facilitator, clock } = options;
-  const status = createFacilitatorStatus(name, clock, () => options.onChange("state"));
+  const { name, facilitator, clock, onCalled } = options;
+  const questions = new Questions({
+    facilitator,
+    respell: (request) => respell(request, kindOf),
+    onEnded: (startedMs, outcome) =>
+      onCalled?.({ facilitator: name, operation: "verify", durationMs: clock.now() - startedMs, outcome }),
+    now: () => clock.now(),
+  });
+  const isAlive = () => questions.isAlive();
+  const status = createFacilitatorStatus(name, clock, { isAlive, onChange: () => options.onChange("state") });
   const cache = createSupportedCache({
     fetch: (signal) => facilitator.supported({ signal }),
     clock,
@@ -160,8 +189,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
-  const { onCalled } = options;
-  const parts = { name, facilitator, status, kindOf, clock, onCalled };
+  const parts = { name, facilitator, status, questions, kindOf, clock, onCalled };
   const time = { longestWaitMs: options.verifyMs, clock };
   const queues = { verify: new CallQueue(VERIFY_LIMITS, time), unsigned: new CallQueue(UNSIGNED_LIMITS, time) };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
@@ -201,7 +229,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       if (made.kind === "responded") {
         queue.note("responded");
         // Before others take the place.
-        if (!made.response.isValid) isForged?.("failed");
+        if (made.response.isValid) questions.lastGood = request;
+        else isForged?.("failed");
       }
       if (made.kind === "failed" && made.provesNothing !== true && made.error.status === TOO_MANY_REQUESTS) {
         queue.note("too_many");
@@ -209,12 +238,14 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       queue.leave(from);
       return made;
     },
-    settle(request, { payer, isRetry = false, ...more }) {
+    settle(request, { payer, isRetry = false, isVerified, ...more }) {
       const about = { payer, isRetry };
       const read = readSettlementResponse;
-      return attempt(parts, { operation: "settle", lane: "settle", request, read, more, about });
+      return attempt(parts, { operation: "settle", lane: "settle", request, read, more, about, isVerified });
     },
     admit: status.admit,
+    isAskedLast: status.isAskedLast,
+    failedGood: status.failedGood,
     health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
     lastError: status.lastError,
     supportedError: status.supportedError,
@@ -267,6 +298,7 @@ interface Parts {
   /** With deadlines. */
   readonly facilitator: Facilitator;
   readonly status: FacilitatorStatus;
+  readonly questions: Questions;
   readonly kindOf: KindFinder;
   readonly clock: Clock;
   readonly onCalled: MemberOptions["onCalled"];
@@ -282,30 +314,38 @@ interface Call<T> {
   readonly more: CallOptions;
   readonly about: BreakerCall;
   readonly isForged?: LateCheck | undefined;
+  /** `false`: the payment is to be settled, and nobody has verified it. */
+  readonly isVerified?: boolean | undefined;
 }
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
-async function attempt<T>(
-  { name, facilitator, status, kindOf, clock, onCalled }: Parts,
-  { operation, lane, request, read, more, about, isForged }: Call<T>,
+async function attempt<T extends VerifyResponse | SettlementResponse>(
+  { name, facilitator, status, questions, kindOf, clock, onCalled }: Parts,
+  { operation, lane, request, read, more, about, isForged, isVerified }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(lane, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
   const startedMs = clock.now();
   const ended = (outcome: EndedCall["outcome"]) =>
     onCalled?.({ facilitator: name, operation, durationMs: clock.now() - startedMs, outcome });
+  // Nobody's payment counts that may be bad.
+  const counts = () => (isVerified === false ? questions.isGood(request) : undefined);
+  const { refusals } = status;
+  if (lane === "settle" && refusals.areForAll) refusals.begin(about);
   try {
     const sent = await facilitator[operation](respell(request, kindOf), more);
     const response = read(sent, request.paymentRequirements.network);
     if (response === undefined) throw unreadable(operation);
     status.responded(begun.permit);
+    if ("success" in response && (refusals.areAny || !response.success)) status.settled(response, about, counts);
     ended("responded");
     return { kind: "responded", response };
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
     const provesNothing = (more.signal?.aborted ?? false) || isForged?.("failed") === true;
-    status.failed(begun.permit, error, provesNothing);
+    if (provesNothing) begun.permit.abandoned();
+    else status.failed(begun.permit, error, { lane, about, counts });
     ended(error.code);
     return { kind: "failed", error, provesNothing };
   }
@@ -313,11 +353,12 @@ async function attempt<T>(
 
 /** The same error with the name of the facilitator, which its client does not know. */
 function named(error: FacilitatorError, facilitator: string): FacilitatorError {
-  const { message, code, operation, outcome, status, retryAfterSeconds, cause } = error;
+  const { message, code, operation, outcome, status, retryAfterSeconds, says, cause } = error;
   const failure = {
     ...{ code, operation, outcome, facilitator },
     ...(status === undefined ? {} : { status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(says === undefined ? {} : { says }),
   };
   return new FacilitatorError(message, failure, cause === undefined ? undefined : { cause });
 }
@@ -332,14 +373,16 @@ export interface FacilitatorStatus {
   begin(lane: Lane, about: BreakerCall): BegunCall;
   /** Seconds until a handler may run for a payer, as {@link CircuitBreaker.admit}. */
   admit(payer: string): number;
+  /** What it refuses to settle. */
+  readonly refusals: Refusals;
+  isAskedLast(): boolean;
+  failedGood(error: FacilitatorError, source: string): void;
   /** A call got a valid response. */
   responded(permit: Permit): void;
-  /**
-   * A call failed.
-   *
-   * @param provesNothing - About the facilitator: its caller gave up, or the payment was forged.
-   */
-  failed(permit: Permit, error: FacilitatorError, provesNothing: boolean): void;
+  /** A settlement got a valid response: it failed, or others have failed before. */
+  settled(response: SettlementResponse, about: BreakerCall, counts: Counts): void;
+  /** A call failed, and neither its caller nor a forged payment is the reason. */
+  failed(permit: Permit, error: FacilitatorError, call: FailedCall): void;
   /** `/supported` was fetched. */
   supportedFetched(): void;
   /** `/supported` could not be fetched. */
@@ -349,19 +392,33 @@ export interface FacilitatorStatus {
   supportedError(): FacilitatorError | undefined;
 }
 
+/** Whether a payment is good, so that a failure to settle it may be the facilitator's. `undefined`: it is. Never rejects. */
+type Counts = () => Promise<boolean> | undefined;
+
+interface FailedCall {
+  readonly lane: Lane;
+  readonly about: BreakerCall;
+  readonly counts: Counts;
+}
+
 /** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
 const MAX_SUPPORTED_FAILURES = 3;
 
-/** With these statuses a server refuses one request, and works otherwise. */
-const REFUSES_ONE_REQUEST: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
+interface StatusOptions {
+  /** As {@link BreakerOptions.isAlive}. */
+  isAlive(): Promise<boolean>;
+  /** Called after its state has changed. */
+  onChange(): void;
+}
 
-/**
- * Creates the status of a facilitator, which is unknown at first.
- *
- * @param onChange - Called after its state has changed.
- */
-function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChange: () => void): FacilitatorStatus {
-  const breakers = createBreakers(clock);
+/** Creates the status of a facilitator, which is unknown at first. */
+function createFacilitatorStatus(
+  name: string,
+  clock: Pick<Clock, "now">,
+  { isAlive, onChange }: StatusOptions,
+): FacilitatorStatus {
+  const breakers = createBreakers(clock, { isAlive, onChange: () => reconsider() });
+  const refusals = new Refusals(clock);
   let state: FacilitatorState = "unknown";
   let sinceMs = clock.now();
   let lastError: FacilitatorError | undefined;
@@ -371,6 +428,7 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
 
   const isDown = () => {
     if (breakers.verify.state() !== "closed" || breakers.settle.state() !== "closed") return true;
+    if (refusals.areForAll) return true;
     return supportedFailures >= (hasResponded ? MAX_SUPPORTED_FAILURES : 1);
   };
   const reconsider = () => {
@@ -386,7 +444,36 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
     reconsider();
   };
 
+  /** A good payment of somebody was refused, in a way that says nothing about the payment. */
+  const refused = (said: string, payer = "", error?: FacilitatorError) => {
+    refusals.note(said, payer);
+    if (error !== undefined) lastError = error;
+    reconsider();
+  };
+  /** @param counts - Asked once. */
+  const refusedOnce = (said: string, { payer, isRetry }: BreakerCall, counts: Counts, error: FacilitatorError) => {
+    // An earlier attempt may be the very reason.
+    if (isRetry) return;
+    const isGood = counts();
+    if (isGood === undefined) refused(said, payer, error);
+    else void isGood.then((is) => is && refused(said, payer, error));
+  };
+
   return {
+    refusals,
+    isAskedLast: () => breakers.settle.state() === "open" || refusals.isPausing,
+    failedGood(error, source) {
+      if (REFUSES_ONE_REQUEST.includes(error.status)) refused(`${error.status}`, source, error);
+    },
+    settled(response, about, counts) {
+      const { success, errorReason } = response;
+      if (success) {
+        refusals.clear();
+        reconsider();
+      } else if (!isReason(errorReason) || errorReason === "unexpected_settle_error") {
+        refusedOnce("no reason", about, counts, refusedAll(name, response));
+      }
+    },
     begin(lane, about) {
       const breaker = breakers[lane];
       const permit = breaker.enter(about);
@@ -399,10 +486,18 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
       permit.responded();
       responded();
     },
-    failed(permit, error, provesNothing) {
-      if (provesNothing) return permit.abandoned();
+    failed(permit, error, { lane, about, counts }) {
       lastError = error;
-      return passOn(permit, error) ? responded() : reconsider();
+      if (!REFUSES_ONE_REQUEST.includes(error.status)) {
+        const { code, outcome, retryAfterSeconds } = error;
+        const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
+        const isBusy = error.status === TOO_MANY_REQUESTS;
+        permit.failed(retryAfterSeconds, isUnreachable, { isBusy, isGood: isUnreachable ? undefined : counts() });
+        return reconsider();
+      }
+      permit.responded();
+      responded();
+      if (lane === "settle") refusedOnce(`${error.status}`, about, counts, error);
     },
     supportedFetched() {
       supportedError = undefined;
@@ -414,7 +509,10 @@ function createFacilitatorStatus(name: string, clock: Pick<Clock, "now">, onChan
       supportedFailures++;
       reconsider();
     },
-    health: () => ({ name, state, sinceMs, lastErrorCode: lastError?.code, breakers: statesOf(breakers) }),
+    health() {
+      const { code: lastErrorCode, status: lastErrorStatus, says: lastErrorSays } = lastError ?? {};
+      return { name, state, sinceMs, lastErrorCode, lastErrorStatus, lastErrorSays, breakers: statesOf(breakers) };
+    },
     lastError: () => lastError,
     supportedError: () => supportedError,
   };
@@ -425,25 +523,18 @@ type Lane = "verify" | "unsigned" | "settle";
 
 type Breakers = Readonly<Record<Lane, CircuitBreaker>>;
 
-function createBreakers(clock: Pick<Clock, "now">): Breakers {
+function createBreakers(clock: Pick<Clock, "now">, options: Required<BreakerOptions>): Breakers {
+  const { onChange } = options;
   return {
-    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
-    unsigned: createCircuitBreaker(VERIFY_THRESHOLDS, clock),
-    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock),
+    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock, options),
+    unsigned: createCircuitBreaker(VERIFY_THRESHOLDS, clock, options),
+    // What counts there are payments that were verified. A facilitator that verifies may be unable to settle.
+    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock, { onChange }),
   };
 }
 
 function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
   return { verify: verify.state(), settle: settle.state() };
-}
-
-/** Reports a failure to the breaker. Returns whether the facilitator works nevertheless. */
-function passOn(permit: Permit, { code, status, outcome, retryAfterSeconds }: FacilitatorError): boolean {
-  const works = REFUSES_ONE_REQUEST.includes(status);
-  const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
-  if (works) permit.responded();
-  else permit.failed(retryAfterSeconds, isUnreachable);
-  return works;
 }
 
 /** The deadlines if the seller sets none. */

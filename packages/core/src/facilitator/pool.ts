@@ -69,6 +69,8 @@ export interface PoolCallOptions extends CallOptions {
   readonly isSigned?: boolean;
   /** For a signature that was not checked yet. A failure with a forged one proves nothing about the facilitator. */
   readonly isForged?: LateCheck | undefined;
+  /** `false`: nobody has verified a payment that is to be settled. Its failure counts only if it is good. Default `true`. */
+  readonly isVerified?: boolean | undefined;
   /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
   readonly facilitator?: string;
 }
@@ -195,13 +197,19 @@ interface Task {
 async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
   const { source, isSigned = true, isForged } = options;
   const failures = new Failures("verify", request.paymentRequirements);
+  const failed: { readonly member: PoolMember; readonly error: FacilitatorError }[] = [];
   for (const member of members) {
     const attempt = await member.verify(request, { ...passedOn(options), source, isSigned, isForged });
     if (attempt.kind === "responded") {
-      if (attempt.response.isValid) memory.verified(options.payment ?? payloadOf(request), member.name);
+      if (attempt.response.isValid) {
+        const payment = options.payment ?? payloadOf(request);
+        memory.verified(payment, member.name);
+        for (const { member: other, error } of failed) other.failedGood(error, source ?? payment);
+      }
       return attempt.response;
     }
     failures.add(attempt);
+    if (attempt.kind === "failed") failed.push({ member, error: attempt.error });
     if (options.signal?.aborted) break;
   }
   throw failures.toError();
@@ -213,7 +221,10 @@ interface SettleTask extends Task {
   readonly firm: boolean;
 }
 
-async function settle(task: SettleTask, options: CallOptions): Promise<SettlementResponse> {
+async function settle(
+  task: SettleTask,
+  options: Pick<PoolCallOptions, "signal" | "isVerified">,
+): Promise<SettlementResponse> {
   const { request, members, memory, payment, payer, firm } = task;
   const failures = new Failures("settle", request.paymentRequirements);
   if (firm && members.length === 0)
@@ -221,7 +232,8 @@ async function settle(task: SettleTask, options: CallOptions): Promise<Settlemen
   for (const member of members) {
     // Noted before the request is sent: from here on it may arrive.
     memory.sent(payment, member.name);
-    const attempt = await member.settle(request, { ...passedOn(options), payer, isRetry: firm });
+    const { isVerified } = options;
+    const attempt = await member.settle(request, { ...passedOn(options), payer, isRetry: firm, isVerified });
     if (attempt.kind === "responded") {
       memory.responded(payment, member.name);
       return attempt.response;
@@ -245,12 +257,19 @@ function passedOn({ signal }: CallOptions): CallOptions {
 /** Facilitators that cannot settle now are asked last: a handler must not run for a payment that will not be settled. */
 function forVerifying(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const able = ableFor(members, requirements);
-  if (able.length < 2) return able;
-  const isOpen = (member: PoolMember) => member.health().breakers.settle === "open";
-  return [...able.filter((member) => !isOpen(member)), ...able.filter(isOpen)];
+  return able.length < 2 ? able : last(able, (member) => member.isAskedLast());
 }
 
-/** Only the facilitator that was told to settle the payment; or first the one that verified it, then the others. */
+/** The same members, some of them at the end. */
+function last(members: readonly PoolMember[], isLast: (member: PoolMember) => boolean): readonly PoolMember[] {
+  const those = members.filter(isLast);
+  return those.length === 0 ? members : [...members.filter((member) => !those.includes(member)), ...those];
+}
+
+/**
+ * Only the facilitator that was told to settle the payment; or first the one that verified it, then the others. Those that refuse to settle
+ * for everybody are asked last.
+ */
 function forSettling(
   members: readonly PoolMember[],
   requirements: PaymentRequirements,
@@ -258,9 +277,9 @@ function forSettling(
 ): readonly PoolMember[] {
   if (holder?.firm) return members.filter(({ name }) => name === holder.name);
   const able = ableFor(members, requirements);
-  if (holder === undefined || able.length < 2) return able;
-  const isHolder = ({ name }: PoolMember) => name === holder.name;
-  return [...able.filter(isHolder), ...able.filter((member) => !isHolder(member))];
+  if (able.length < 2) return able;
+  const inOrder = holder === undefined ? able : last(able, ({ name }) => name !== holder.name);
+  return last(inOrder, (member) => member.isAskedLast());
 }
 
 /** An offer may name an address of one facilitator. To all others, its payments would look invalid. */
@@ -379,8 +398,8 @@ function announce(member: PoolMember, logger: Logger, onChange: (health: Facilit
   const { name, state } = health;
   if (state === "up") logger.info("facilitator_up", { facilitator: name });
   if (state === "down") {
-    const { code, status, message } = member.lastError() ?? {};
-    logger.error("facilitator_down", { facilitator: name, code, status, message });
+    const { code, status, message, says } = member.lastError() ?? {};
+    logger.error("facilitator_down", { facilitator: name, code, status, message, ...(says && { says }) });
   }
   try {
     onChange(health);

@@ -13,7 +13,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { BodyNotParsedError, FacilitatorError } from "../errors.js";
+import { BodyNotParsedError } from "../errors.js";
 import type { PaymentEvents } from "../events/events.js";
 import {
   bodyNotKeptFinding,
@@ -26,6 +26,7 @@ import {
 } from "../events/findings.js";
 import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
+import { secondsToWait } from "../facilitator/http-responses.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { viewOf } from "../pricing/paywall.js";
@@ -351,7 +352,7 @@ export class Gate {
     const others = asked && (await asked.others());
     // The amount of some schemes is known only when the handler has run.
     if (!paid.offer.scheme.allowsLess && runs.mustSettleFirst(paid, others)) {
-      const decision = await this.#settleThenRun(paid);
+      const decision = await this.#settleThenRun(paid, true);
       if (decision.kind === "run") asked?.settle();
       asked?.remove();
       return decision;
@@ -435,8 +436,7 @@ export class Gate {
       logger.error("verification_failed", { network: paid.offer.requirements.network, ...explained });
       events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
       hooks.tell("onVerifyFailed", () => [contextOf(paid), failureOf(UNEXPECTED, explained["message"], error)]);
-      const retryAfterSeconds = error instanceof FacilitatorError ? error.retryAfterSeconds : undefined;
-      return this.#release(paid, unreachable(UNEXPECTED, retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+      return this.#release(paid, unreachable(UNEXPECTED, secondsToWait(error) ?? RETRY_AFTER_SECONDS));
     }
     const extensionResponses = listings.note({
       payment: paid,
@@ -458,11 +458,11 @@ export class Gate {
   /** `settle: "before"`: a payment whose signature may be forged is verified first. */
   async #checkThenSettle(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
     const verified = paid.isSigned || isVerified ? undefined : await this.#verify(paid);
-    return verified?.kind === "respond" ? verified : this.#settleThenRun(paid);
+    return verified?.kind === "respond" ? verified : this.#settleThenRun(paid, verified !== undefined);
   }
 
   /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
-  async #settleThenRun(paid: PaidRequest): Promise<Decision> {
+  async #settleThenRun(paid: PaidRequest, isVerified: boolean): Promise<Decision> {
     const { store, leases, settler, tokens, bodies, admissions, events } = this.#deps;
     const { claim, client, route, hooks, occasion } = paid;
     const { identity, owner } = claim;
@@ -479,6 +479,7 @@ export class Gate {
       facilitator: undefined,
       response: undefined,
       runsHandler: true,
+      isVerified,
       waiting: { client, keepsResponse: () => false },
     });
     // Refused outright, it did not move. A record of it would let strangers fill the memory.

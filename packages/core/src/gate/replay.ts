@@ -212,7 +212,8 @@ export class Replay {
     let decision: Decision | undefined;
     try {
       const runsHandler = response === undefined && !wasStreamed;
-      const start = { from, owner, facilitator, response, runsHandler, waiting };
+      const isVerified = paid.offer.settle !== "before";
+      const start = { from, owner, facilitator, response, runsHandler, isVerified, waiting };
       const settled = await settler.settle(payment, start);
       if (settled.kind !== "settled") {
         const isRefused = settled.kind === "rejected" || settled.kind === "due";

@@ -228,10 +228,11 @@ const DECODERS: ReadonlyMap<string, (body: Buffer, options: { maxOutputLength: n
   ["br", brotliDecompressSync],
 ]);
 
-/** The outcome of a request, and whether it comes from another server than the first. */
+/** The outcome of a request, and where it comes from. */
 export interface FollowedOutcome {
   readonly outcome: HttpOutcome;
-  readonly isRedirected: boolean;
+  /** The last URL, if a redirect was followed. */
+  readonly redirectedTo: URL | undefined;
   /** Whether a redirect turned a POST into a GET, so that the last server did not get the body. */
   readonly lostBody: boolean;
 }
@@ -254,8 +255,10 @@ export async function sendFollowing(
   for (let redirects = 0; ; redirects++) {
     const target = outcome.kind === "responded" ? targetOf(outcome, at.url) : undefined;
     const lostBody = request.body !== undefined && at.body === undefined;
-    if (target === undefined || outcome.kind !== "responded") return { outcome, isRedirected: redirects > 0, lostBody };
-    if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, isRedirected: true, lostBody };
+    if (target === undefined || outcome.kind !== "responded") {
+      return { outcome, redirectedTo: redirects > 0 ? at.url : undefined, lostBody };
+    }
+    if (redirects === MAX_REDIRECTS) return { outcome: TOO_MANY, redirectedTo: target, lostBody };
     at = redirected(at, { target, status: outcome.status, own });
     outcome = await send(at);
   }

@@ -12,6 +12,7 @@ import type { PaymentFacts } from "../events/events.js";
 import type { Hooks, PaymentContext, SettledContext } from "../events/hooks.js";
 import type { LogFields } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import { secondsToWait } from "../facilitator/http-responses.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, PaymentPayload, SettlementResponse } from "../protocol/documents.js";
@@ -106,6 +107,8 @@ export interface Attempt {
    * very reason for it.
    */
   readonly isRepeated: boolean;
+  /** `false`: nobody has verified the payment. */
+  readonly isVerified?: boolean | undefined;
   /** Gets what the facilitator says about declared extensions, however the settlement ends. */
   readonly onExtensionResponses?: (responses: ExtensionResponses | undefined) => void;
 }
@@ -135,7 +138,7 @@ export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise
 }
 
 async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
-  const { payment, facilitator, isRepeated } = attempt;
+  const { payment, facilitator, isRepeated, isVerified } = attempt;
   const { payer, claim, facilitatorRequest: request } = payment;
   const { network, amount } = request.paymentRequirements;
   // Nothing to move: the authorization runs out unused.
@@ -144,7 +147,11 @@ async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outc
   if (found !== undefined) return found;
   try {
     const { identity } = claim;
-    const options = { payment: identity, payer, ...(facilitator === undefined ? {} : { facilitator }) };
+    const options = {
+      ...{ payment: identity, payer },
+      ...(isVerified === false ? { isVerified } : {}),
+      ...(facilitator === undefined ? {} : { facilitator }),
+    };
     const response = await deps.facilitator.settle(request, options);
     attempt.onExtensionResponses?.(response.extensionResponses);
     const judged = judge(attempt, response, deps);
@@ -154,7 +161,7 @@ async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outc
     // An earlier attempt may have moved the money, even if this one was never sent.
     const kind = failure?.outcome === "none" && !isRepeated ? "unsent" : "unknown";
     deps.logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
-    return { kind, retryAfterSeconds: failure?.retryAfterSeconds ?? RETRY_AFTER_SECONDS };
+    return { kind, retryAfterSeconds: secondsToWait(error) ?? RETRY_AFTER_SECONDS };
   }
 }
 
@@ -307,14 +314,15 @@ async function searchChain(payment: PendingPayment, { rpc: nodes, logger }: Outc
   return undefined;
 }
 
-/** For the log. A message of ours never quotes a facilitator. */
+/** For the log. A message of ours never quotes a facilitator: what it said is apart. */
 export function explain(error: unknown): LogFields {
   if (error instanceof FacilitatorError) {
-    const { code, message, status, facilitator } = error;
+    const { code, message, status, facilitator, says } = error;
     return {
       ...{ code, message },
       ...(status === undefined ? {} : { status }),
       ...(facilitator === undefined ? {} : { facilitator }),
+      ...(says === undefined ? {} : { says }),
     };
   }
   return { code: "ERR_FAREBOX_FACILITATOR_RESPONSE", message: error instanceof Error ? error.name : "not an error" };

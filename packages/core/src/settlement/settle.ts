@@ -46,6 +46,8 @@ export interface SettlementStart {
    * the payment again, and run the handler as well.
    */
   readonly runsHandler: boolean;
+  /** `false`: nobody has verified the payment. Default `true`. */
+  readonly isVerified?: boolean;
   /** Which attempt this is, from 1. Default: the second one, if there was one before. */
   readonly attempt?: number;
   /** The client that waits for the outcome, by its address or session if known; `undefined`: no client waits. */
@@ -180,6 +182,7 @@ export class Settler {
         payment,
         facilitator: start.facilitator,
         isRepeated: start.from === "unknown" || start.from === "settling",
+        isVerified: start.isVerified,
         onExtensionResponses(responses) {
           extensionResponses = listings.note({ payment, operation: "settle", responses });
         },
