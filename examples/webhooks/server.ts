@@ -44,7 +44,6 @@ await payments.ready(app);
 const server = app.listen(Number(PORT), "127.0.0.1", () => console.log("the seller listens"));
 
 process.once("SIGTERM", async () => {
-  server.close();
-  await payments.close({ drainMs: 5_000 });
+  await payments.shutdown(server, { drainMs: 5_000 });
   process.exit();
 });

@@ -161,7 +161,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     shop.facilitator.failNext("unknown");
     const send = (end: string) => shop.ask({ method: "POST", headers, body: bodyOf(end), payment });
     expect((await send("alpha")).status).toBe(503);
-    expect((await send("betaa")).status).toBe(402);
+    expect((await send("betaa")).status).toBe(409);
     expect((await send("alpha")).text).toBe("alpha");
   });
 

@@ -73,6 +73,33 @@ describe("a tool that is settled before its handler", () => {
   });
 });
 
+test("a copy without the identifier gets no challenge over MCP while the outcome is unknown", async () => {
+  const shop = await openShop({
+    sell: (tools, { count }) => {
+      const run = () => ({ content: [{ type: "text", text: `run ${count()}` }] }) as const;
+      tools.tool("goods", { price: "$0.01" }, run);
+      tools.tool("other", { price: "$0.01" }, run);
+    },
+  });
+  const stranger = await shop.connect();
+  const signed = await shop.sign();
+  const payment = { ...signed, extensions: { "payment-identifier": { info: { id: "0123456789abcdef" }, schema: {} } } };
+  shop.facilitatorServer.faults.next("settle", { kind: "drop", when: "after" });
+  expect(problemOf(await shop.ask({ payment })).error).toBe("settlement_pending");
+  const { extensions: _, ...copy } = payment;
+  for (const [call, error] of [
+    [{ payment: copy }, "settlement_pending"],
+    [{ payment, name: "other" }, "payment_in_progress"],
+  ] as const) {
+    const told = await stranger.ask(call);
+    expect(problemOf(told)).toMatchObject({ error, retryAfterSeconds: expect.any(Number) });
+    expect(problemOf(told)).not.toHaveProperty("accepts");
+    expect(told._meta?.[TOKEN]).toBeUndefined();
+  }
+  expect(textOf(await shop.ask({ payment }))).toBe("run 1");
+  expect([shop.runs(), await shop.spent()]).toEqual([1, PRICE]);
+});
+
 describe("a token over MCP", () => {
   test("comes with a settlement whose outcome is unknown, proves the payer, and does not reach the handler", async () => {
     const seen: unknown[] = [];

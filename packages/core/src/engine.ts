@@ -23,6 +23,7 @@ import {
   meteredNotSharedFinding,
 } from "./events/findings.js";
 import { Hooks } from "./events/hooks.js";
+import { errorName } from "./events/logger.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
 import type { Decision } from "./gate/admission.js";
 import { Admissions } from "./gate/admission.js";
@@ -37,7 +38,7 @@ import {
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Deadlines } from "./gate/deadline.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
-import { Draining } from "./gate/draining.js";
+import { Draining, type EndingServer } from "./gate/draining.js";
 import { Exposure } from "./gate/exposure.js";
 import { Gate } from "./gate/gate.js";
 import { InFlight } from "./gate/in-flight.js";
@@ -225,9 +226,12 @@ export interface PaymentsEngine {
    *
    * @param options - `drainMs`: waits so long at most, 0 to 3600000, for payments under way. Once a health check was answered with
    * `draining`, or at once if nobody asks, new payments get 503. Default: they are taken, and not waited for.
+   * `server`: ends with the payments, and then the store's own connections. Only with `drainMs`.
    * @throws ConfigError if `drainMs` is not such a number.
    */
-  close(options?: { readonly drainMs?: number }): Promise<void>;
+  close(options?: { readonly drainMs?: number; readonly server?: EndingServer }): Promise<void>;
+  /** Whether `close` was called: connections are closed behind their responses. */
+  readonly draining: { readonly isDraining: boolean };
 }
 
 /**
@@ -590,9 +594,10 @@ function createEngine(parts: Parts): {
       });
       return events.on(type, listener);
     },
-    async close({ drainMs } = {}) {
+    draining,
+    async close({ drainMs, server } = {}) {
       if (drainMs === undefined) draining.begin();
-      else await draining.drain(checkDrainMs(drainMs));
+      else await draining.drain(checkDrainMs(drainMs), server);
       const left = { inFlight: inFlight.size, unknown: recovery.size };
       if (left.inFlight > 0 || left.unknown > 0) logger.warn("closed_before_settled", left);
       facilitator.close();
@@ -600,6 +605,12 @@ function createEngine(parts: Parts): {
       deliveries.close();
       ledger.close();
       await writes.finished();
+      if (server === undefined) return;
+      try {
+        await store.close?.();
+      } catch (error) {
+        logger.error("store_not_closed", { error: errorName(error) });
+      }
     },
   };
   return { engine, addTable };

@@ -90,6 +90,7 @@ export type {
   SettleOptionsByHand,
   VerificationByHand,
 } from "./gate/by-hand.js";
+export type { EndingServer } from "./gate/draining.js";
 export type {
   HeadersByHand,
   KeptResponseByHand,

@@ -10,6 +10,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
+import type { PaymentsEngine } from "@farebox/core";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release, Uncharged } from "@farebox/core/adapter";
 import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed, takesWholeOnly } from "./connection.js";
 import { type ChargedChunk, MeteredResponse } from "./metered-response.js";
@@ -34,21 +35,24 @@ import {
   type WriteHeadArguments,
   withoutOverrides,
 } from "./response-head.js";
+import { closeBehind } from "./shutdown.js";
 
 /**
  * Holds a response.
  *
- * @param holdBytes - How much of the body is held at most, in bytes.
  * @param isPriced - See {@link HandlerResponse.isPriced}.
  */
 export function holdResponse(
   res: ServerResponse,
   admission: HeldAdmission,
-  holdBytes: number,
+  engine: Holding,
   isPriced?: HandlerResponse["isPriced"],
 ): void {
-  new HeldResponse(res, admission, holdBytes, isPriced).install();
+  new HeldResponse(res, admission, engine, isPriced).install();
 }
+
+/** How much of a body is held at most, in bytes; and whether connections are closed behind their responses. */
+type Holding = Pick<PaymentsEngine, "holdBytes" | "draining">;
 
 /**
  * - `holding`: the handler's response is held.
@@ -69,6 +73,7 @@ class HeldResponse {
   readonly #res: ServerResponse;
   readonly #admission: HeldAdmission;
   readonly #holdBytes: number;
+  readonly #draining: Holding["draining"];
   readonly #isPriced: HandlerResponse["isPriced"];
   /** The head before the handler ran. A replacement starts from it. */
   readonly #headBefore: ResponseHead;
@@ -114,11 +119,17 @@ class HeldResponse {
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
-  constructor(res: ServerResponse, admission: HeldAdmission, holdBytes: number, isPriced: HandlerResponse["isPriced"]) {
+  constructor(
+    res: ServerResponse,
+    admission: HeldAdmission,
+    { holdBytes, draining }: Holding,
+    isPriced: HandlerResponse["isPriced"],
+  ) {
     const { writeHead, flushHeaders, write, end, addTrailers, destroy } = res;
     this.#res = res;
     this.#admission = admission;
     this.#holdBytes = holdBytes;
+    this.#draining = draining;
     this.#isPriced = isPriced;
     this.#isWhole = admission.metering !== undefined && takesWholeOnly(res);
     this.#headBefore = withoutOverrides(takeHead(res));
@@ -481,6 +492,7 @@ class HeldResponse {
   /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
   #startSending(): void {
     this.#letGo();
+    if (this.#draining.isDraining) closeBehind(this.#res);
     this.#isSending = true;
     this.#res.writeHead = this.#original.writeHead;
   }

@@ -49,6 +49,7 @@ import {
   methodsSharing,
   namesMethod,
 } from "./router-walk.js";
+import { closeBehind, endServer } from "./shutdown.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -107,9 +108,13 @@ export function createPayments(options: PaymentsOptions): Payments {
         .catch(next),
     on: (type, listener) => engine.on(type, listener),
     recover: () => engine.recover(),
-    close: (options) => engine.close(options),
+    close: ({ drainMs } = {}) => engine.close(drainMs === undefined ? {} : { drainMs }),
+    shutdown: async (server, { drainMs = DRAIN_MS } = {}) => engine.close({ drainMs, server: endServer(server) }),
   };
 }
+
+/** As long as Kubernetes and most others wait by default. */
+const DRAIN_MS = 30_000;
 
 /** What every handler of one seller needs. */
 interface Seller {
@@ -193,9 +198,8 @@ function createHandler(
     } catch (error) {
       return next(error);
     }
-    const { holdBytes } = engine;
     if (isSameRequest(req)) return next();
-    const passage = { req, res, gate, holdBytes, route: routeOf(req, gate), proceed: () => next(), fail: next };
+    const passage = { req, res, gate, engine, route: routeOf(req, gate), proceed: () => next(), fail: next };
     return follow(judge(req), passage);
   };
   markHandler(handler, gate);
@@ -203,10 +207,10 @@ function createHandler(
 }
 
 /** Puts a table's price in front of a handler: behind one guard for all tables. */
-function guardHandler(layer: Layer, table: GuardingTable, { engine: { holdBytes } }: Seller): void {
+function guardHandler(layer: Layer, table: GuardingTable, { engine }: Seller): void {
   const tables = guardsOf(layer);
   if (tables.size === 0) {
-    guardLayer(layer, (handler) => createGuard({ layer, tables, holdBytes }, handler as unknown as RequestHandler));
+    guardLayer(layer, (handler) => createGuard({ layer, tables, engine }, handler as unknown as RequestHandler));
   }
   tables.set(table.gate, table);
 }
@@ -214,11 +218,11 @@ function guardHandler(layer: Layer, table: GuardingTable, { engine: { holdBytes 
 interface Guarded {
   readonly layer: Layer;
   readonly tables: ReadonlyMap<TableGate, GuardingTable>;
-  readonly holdBytes: number;
+  readonly engine: PaymentsEngine;
 }
 
 /** Lets no request through to a handler that is not paid for, however it came here. */
-function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHandler): RequestHandler {
+function createGuard({ layer, tables, engine }: Guarded, handler: RequestHandler): RequestHandler {
   const { route } = layer;
   return function guard(req: GatedRequest, res, next) {
     // Express gives HEAD to each route of a path, also to those that have no handler for it.
@@ -230,7 +234,7 @@ function createGuard({ layer, tables, holdBytes }: Guarded, handler: RequestHand
       if (table === undefined) return handler(req, res, next);
       const { gate, mounts } = table;
       const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts, ...sharing });
-      return follow(verdict, { req, res, gate, holdBytes, route, proceed: () => passFrom(at + 1), fail: next });
+      return follow(verdict, { req, res, gate, engine, route, proceed: () => passFrom(at + 1), fail: next });
     };
     return passFrom(0);
   };
@@ -296,8 +300,7 @@ interface Passage {
   readonly req: GatedRequest;
   readonly res: Response;
   readonly gate: object;
-  /** How much of a response is held. */
-  readonly holdBytes: number;
+  readonly engine: PaymentsEngine;
   /** The route of the handler. */
   readonly route: LayerRoute | undefined;
   readonly proceed: () => unknown;
@@ -305,7 +308,8 @@ interface Passage {
 }
 
 function follow(verdict: Verdict, passage: Passage): unknown {
-  const { req, res, gate, route, proceed, fail } = passage;
+  const { req, res, gate, engine, route, proceed, fail } = passage;
+  if (engine.draining.isDraining) closeBehind(res);
   if (verdict.kind === "free") return proceed();
   const admitted = req[ADMITTED];
   if (verdict.kind === "preflight") {
@@ -342,7 +346,7 @@ function writePreflight(route: LayerRoute | undefined, res: Response): void {
 }
 
 function carryOut(decision: Decision, passage: Passage, { price, refusal }: Priced): unknown {
-  const { req, res, gate, holdBytes, proceed } = passage;
+  const { req, res, gate, engine, proceed } = passage;
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
@@ -352,16 +356,16 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
-  else prepareRun(decision.admission, req, res, holdBytes);
+  else prepareRun(decision.admission, req, res, engine);
   return proceed();
 }
 
-function prepareRun(admission: Admission, req: Request, res: Response, holdBytes: number): void {
+function prepareRun(admission: Admission, req: Request, res: Response, engine: PaymentsEngine): void {
   req.payment = admission.payment;
   // Where it is now: inner apps put themselves in its place while they handle the request.
   const { app } = req;
-  if (admission.isHeld) holdResponse(res, admission, holdBytes, (method, path) => isPricedIn(app, method, path));
-  else preparePrepaid(res, admission);
+  if (admission.isHeld) holdResponse(res, admission, engine, (method, path) => isPricedIn(app, method, path));
+  else preparePrepaid(res, admission, engine);
 }
 
 /** Whether the client disconnected, or other middleware (a timeout, for example) responded, while the gate decided. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Server } from "node:http";
 import type { LlmsTxtOptions, OpenApiOptions } from "@farebox/bazaar";
 import type {
   Listing,
@@ -147,6 +148,17 @@ export interface Payments extends Documents {
    * @throws ConfigError if `drainMs` is not such a number.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>;
+  /**
+   * Ends a server and its payments, in order: the load balancer is told, the listener and idle connections close, payments and responses
+   * under way end, background work stops, and the store closes what it has opened. Connections that are left after `drainMs` are cut off.
+   * Then close the store's client.
+   *
+   * @example process.once("SIGTERM", () => payments.shutdown(server).then(() => client.close()));
+   * @param server - Of `app.listen()`, `http.createServer` or `https.createServer`.
+   * @param options - `drainMs`: 0 to 3600000, default 30000.
+   * @throws ConfigError (as a rejection) if it is no server, or `drainMs` is not such a number.
+   */
+  shutdown(server: Server, options?: { readonly drainMs?: number }): Promise<void>;
 }
 
 /** Documents about the priced routes and MCP tools. Each is served only where the seller registers its handler. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { ServerResponse } from "node:http";
+import type { PaymentsEngine } from "@farebox/core";
 import type { PrepaidAdmission } from "@farebox/core/adapter";
 import { onClosed } from "./connection.js";
 import {
@@ -15,6 +16,7 @@ import {
   type WriteHeadArguments,
   withholdTrailers,
 } from "./response-head.js";
+import { closeBehind } from "./shutdown.js";
 
 /** Prepares the response to a request that a hook let through unpaid: shared caches must not give it to others. */
 export function prepareGranted(res: ServerResponse): void {
@@ -26,7 +28,11 @@ export function prepareGranted(res: ServerResponse): void {
 }
 
 /** Prepares the response to a request whose payment has settled: it carries the receipt and stays out of shared caches. */
-export function preparePrepaid(res: ServerResponse, admission: PrepaidAdmission): void {
+export function preparePrepaid(
+  res: ServerResponse,
+  admission: PrepaidAdmission,
+  { draining }: Pick<PaymentsEngine, "draining">,
+): void {
   const addReceipt = () => {
     setHeaders(res, admission.headers);
     appendExposeHeaders(res);
@@ -35,6 +41,7 @@ export function preparePrepaid(res: ServerResponse, admission: PrepaidAdmission)
   const check = (value: unknown) => admission.checkHead([["Settlement-Overrides", String(value)]]);
   withholdTrailers(res, (overrides) => admission.checkHead(overrides));
   onHead(res, () => {
+    if (draining.isDraining) closeBehind(res);
     // The handler, or an error page, may have removed the receipt.
     addReceipt();
     const overrides = res.getHeader("Settlement-Overrides");

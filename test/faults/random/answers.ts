@@ -5,7 +5,6 @@
  * @module
  */
 import { type Answer, type Request, readReceipt } from "./notes.js";
-import { centsOf } from "./seller.js";
 import type { Shop } from "./shop.js";
 
 /** What our own answers say, by their status. */
@@ -28,13 +27,12 @@ const PASSING: readonly string[] = [
 
 /** 5. Every response is a documented one, and misleads no client. */
 export function checkAnswers(shop: Shop, request: Request): readonly string[] {
-  const { answer, payment, id, isAlone, variant } = request;
+  const { answer, payment, id, isAlone } = request;
   // Of an answer that broke off there is nothing to be said.
   if (answer === undefined || !answer.isWhole) return [];
   const isHandlers = answer.headers["x-handler"] !== undefined;
   const problems = isHandlers || isErrorPage(answer) ? checkHandlers(shop, answer) : checkOurs(answer);
-  const isOffered = centsOf(shop.plan, variant) === centsOf(shop.plan, payment.home);
-  if (isOffered && answer.status === 402 && answer.state === "unknown" && errorOf(answer) !== "payment_already_used") {
+  if (answer.status === 402 && answer.state === "unknown") {
     problems.push("was asked to pay anew while the outcome is unknown");
   }
   if (isAlone && answer.isPaid && answer.body.includes("not charged")) {

@@ -28,6 +28,8 @@ export interface RefusedPayment {
   readonly reason: Reason;
   /** The field in which it differs from the offer. */
   readonly field?: string;
+  /** Which payment it is, if that can be read. */
+  readonly identity?: string | undefined;
 }
 
 /** Matches a payment with an offer of the route, and reads it by the offer's scheme. */
@@ -39,12 +41,21 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const isLapsed = match.kind === "mismatched" && lapsed.kind === "matched";
   if (match.kind === "mismatched" && !isLapsed) {
     const error = `invalid_payment_requirements: ${match.field} is not as offered`;
-    return { kind: "refused", status: 402, error, reason: "invalid_payment_requirements", field: match.field };
+    const identity = identityOf(route, payment, nowMs);
+    return {
+      kind: "refused",
+      status: 402,
+      error,
+      reason: "invalid_payment_requirements",
+      field: match.field,
+      identity,
+    };
   }
   const offer = match.kind === "matched" ? route.offerFor(match.offer, accepted.extra) : route.lapsed;
   if (offer === undefined) {
     const error = "unsupported_scheme: this payment option is not available right now";
-    return { kind: "refused", status: 402, error, reason: "unsupported_scheme" };
+    const identity = identityOf(route, payment, nowMs);
+    return { kind: "refused", status: 402, error, reason: "unsupported_scheme", identity };
   }
   const reading = offer.scheme.readPayment(payload, offer.requirements, Math.floor(nowMs / 1000));
   if (reading.kind === "refused") {
@@ -56,13 +67,27 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   if (reading.settleBySeconds !== undefined && !Number.isSafeInteger(reading.settleBySeconds))
     throw new TypeError("the scheme does not say until when it can settle");
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
-  if (identified.kind === "refused") return identified;
+  if (identified.kind === "refused") return { ...identified, identity: reading.identity };
   const { digest: identifier } = identified;
   const leftMs = reading.expiresAtSeconds * 1000 - nowMs;
   const isShort = reading.kind === "readable" && leftMs < leastMs(offer.requirements.maxTimeoutSeconds * 1000);
   const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
   return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
 }
+
+/** Reads the identity of a payment that was for another price, or for an offer that is no longer available. */
+function identityOf({ offers }: PricedRoute, { accepted, payload }: PaymentPayload, nowMs: number): string | undefined {
+  const isFor = (offer: Offer) =>
+    matchOffer([offer], { ...accepted, amount: offer.requirements.amount }).kind === "matched";
+  const offer = offers.find(isFor);
+  const amount = accepted.amount ?? accepted.maxAmountRequired ?? "";
+  if (offer === undefined || !ATOMIC.test(amount)) return undefined;
+  const reading = offer.scheme.readPayment(payload, { ...offer.requirements, amount }, Math.floor(nowMs / 1000));
+  return reading.kind === "refused" ? undefined : reading.identity;
+}
+
+/** The decimal digits of an amount of 256 bits. */
+const ATOMIC = /^\d{1,78}$/;
 
 /** Databases refuse NUL and halves of surrogate pairs, or cut a text there: two payments would be one. */
 const STORABLE = /^[^\0\p{Surrogate}]{1,2000}$/u;

@@ -67,7 +67,7 @@ import {
   toVerifiedBySeller,
 } from "./paid-request.js";
 import type { RetryTokens } from "./proof.js";
-import type { Replay } from "./replay.js";
+import { isOpen, type Replay } from "./replay.js";
 import {
   type AwaitedResponse,
   abandonedTooOften,
@@ -555,11 +555,14 @@ export class Gate {
 
   /** Says what is wrong with the payment, and asks for another one. */
   async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
-    const { status, error, reason, field } = refused;
+    const { status, error, reason, field, identity } = refused;
     const { route } = matched;
-    const { events } = this.#deps;
+    const { store, events } = this.#deps;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
+    // The seller may have changed the offer since: the payment may yet turn out to have paid.
+    const record = identity === undefined ? undefined : await store.find(identity);
+    if (record !== undefined && isOpen(record)) return respond(inProgress());
     return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
 

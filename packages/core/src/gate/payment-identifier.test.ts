@@ -51,7 +51,10 @@ describe("a payment with an identifier", () => {
     facilitator.settles = new Error("lost");
     await admissionOf(await pay(withId(ID))).complete(HANDLED);
     facilitator.settles = SETTLED;
-    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    const { status, headers, json } = responseOf(await pay());
+    expect([status, json["error"]]).toEqual([503, "settlement_pending"]);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(headers).not.toHaveProperty("payment-retry-token");
     expect(facilitator.count("settle")).toBe(1);
     expect(responseOf(await pay(withId(ID))).text).toBe("sunny");
   });

@@ -1,7 +1,7 @@
 /**
  * The same payment again: what a duplicate gets, while the first request is in flight and afterwards.
  *
- *   for another request or other terms   refused
+ *   for another request or other terms   refused; 409 while the outcome is open
  *   claimed                              waits for the first request, and shares its response; else 409. If the owner is
  *                                        dead, the record is released and claimed anew
  *   metering                             409 while it streams. If the owner is dead, what it delivered is settled
@@ -13,7 +13,8 @@
  *
  * A duplicate may come from the payer, from a retrying proxy, or from someone who rebuilt the payment from the chain. A
  * request that proves to be the payer's (proof.ts) never loses its response to one that does not. Without proof, a payment
- * that has an identifier is refused; any other gets copies of a response that the payer may not have received.
+ * that has an identifier is refused; any other gets copies of a response that the payer may not have received. While the
+ * outcome is open, nobody is asked to pay anew: the payer could lack its proof, and would pay twice.
  *
  * @see `docs/reference/lifecycle.md`, "The same payment again"
  * @module
@@ -39,9 +40,11 @@ import {
   inProgress,
   notSettled,
   paidHeaders,
+  RETRY_AFTER_SECONDS,
   refusal,
   replayed,
   responseNotKept,
+  settlementPending,
   tooManyCopies,
   tooManyPayments,
 } from "./responses.js";
@@ -92,10 +95,11 @@ export class Replay {
    */
   async decide(paid: PaidRequest, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     // The same payment for another request, or for other terms.
-    if (record.binding !== paid.claim.binding) return this.#alreadyUsed(paid);
+    if (record.binding !== paid.claim.binding) return this.#refuse(paid, record, inProgress());
     const isPayers = this.#isPayers(paid, record);
     const duplicate = { paid, isPayers };
     const isRefused = !isPayers && record.identifier !== undefined;
+    const refuse = () => this.#refuse(paid, record, settlementPending(RETRY_AFTER_SECONDS));
     switch (record.state) {
       case "claimed":
         if (!this.#isOwnerDead(record)) return this.#wait(duplicate, record, untilMs);
@@ -103,13 +107,13 @@ export class Replay {
       case "metering":
         if (!this.#isOwnerDead(record)) return this.#inProgress(duplicate);
         if (isUncharged(record)) return this.#free(duplicate, record, untilMs);
-        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
+        return isRefused ? refuse() : this.#settle(duplicate, record, record.state);
       case "settling": {
         const isAbandoned = leaseLeft(record, this.#deps.now()) === 0;
         if (!isAbandoned || this.#deps.inFlight.find(record.identity) !== undefined) {
           return this.#wait(duplicate, record, untilMs);
         }
-        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
+        return isRefused ? refuse() : this.#settle(duplicate, record, record.state);
       }
       case "rejected": {
         const error = record.receipt?.errorReason ?? "payment_already_used";
@@ -120,11 +124,11 @@ export class Replay {
       case "unsent":
       case "due":
       case "unknown":
-        return isRefused ? this.#alreadyUsed(paid) : this.#settle(duplicate, record, record.state);
+        return isRefused ? refuse() : this.#settle(duplicate, record, record.state);
       case "owed":
-        return isRefused ? this.#alreadyUsed(paid) : this.#runOwed(duplicate, record, record.state);
+        return isRefused ? refuse() : this.#runOwed(duplicate, record, record.state);
       case "settled":
-        return isRefused ? this.#alreadyUsed(paid) : this.#giveKept(duplicate, record, untilMs);
+        return isRefused ? refuse() : this.#giveKept(duplicate, record, untilMs);
       default:
         return record.state satisfies never;
     }
@@ -280,7 +284,7 @@ export class Replay {
     if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
     // Its owner may be dead, and the payer without proof: whether it was delivered is known when the lease ends.
     if (isAtWork) return isStreamed ? this.#inProgress(duplicate) : this.#wait(duplicate, record, untilMs);
-    if (!isPayers) return this.#alreadyUsed(paid);
+    if (!isPayers) return this.#refuse(paid, record, inProgress());
     this.tell(paid, "refused");
     return { kind: "respond", response: responseNotKept(receipt) };
   }
@@ -318,10 +322,24 @@ export class Replay {
     return { kind: "respond", response: inProgress(this.#proofFor(duplicate)) };
   }
 
-  async #alreadyUsed(paid: PaidRequest): Promise<Decision> {
+  /**
+   * Gives a duplicate nothing. It is asked to pay anew only if the money of this payment has moved, or has not.
+   *
+   * @param whileOpen - The response while that is not known. It has no challenge.
+   */
+  async #refuse(paid: PaidRequest, record: PaymentRecord, whileOpen: GateResponse): Promise<Decision> {
+    if (isOpen(record)) {
+      this.tell(paid, "pending");
+      return { kind: "respond", response: whileOpen };
+    }
     this.tell(paid, "refused");
     return { kind: "respond", response: await refusal(paid.route, paid.occasion, "payment_already_used") };
   }
+}
+
+/** Whether the money of a payment may move, or may have moved, and nothing says so yet. */
+export function isOpen({ state }: PaymentRecord): boolean {
+  return state === "metering" || state === "settling" || state === "unknown";
 }
 
 /** The request as the owner of a record. */

@@ -414,8 +414,12 @@ export function shuttingDown(): GateResponse {
   );
 }
 
-/** 503: the money may have moved. */
-function settlementPending(retryAfterSeconds: number, proof: Headers): GateResponse {
+/**
+ * 503: the money may have moved.
+ *
+ * @param proof - Of a client that is the payer: the header of its retry token.
+ */
+export function settlementPending(retryAfterSeconds: number, proof: Headers = []): GateResponse {
   return problem(
     503,
     "settlement_pending",

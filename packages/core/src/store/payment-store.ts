@@ -32,6 +32,8 @@ export interface PaymentStore {
   release(identity: string, owner: string): MaybePromise<void>;
   /** Every record in one of the `UNFINISHED` states, each once, in any order. Records may change during the walk. */
   unfinished(): AsyncIterable<PaymentRecord>;
+  /** Closes what the store has opened by itself. A client that the seller has opened stays open. Default: nothing. */
+  close?(): void | Promise<void>;
   /**
    * Sets `leaseUntilMs` of each record that has the given owner and is in a state other than those of `UNLEASED`. Leaves all other records
    * as they are. Default: leases are as long as the work may take, so that a death is noticed late.

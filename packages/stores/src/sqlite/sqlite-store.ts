@@ -37,7 +37,7 @@ export type { StoreOptions } from "../options.js";
 export type { SqliteDatabase, SqliteStatement } from "./database.js";
 
 /** A payment store in SQLite. It has no `watch`: SQLite does not tell other processes. */
-export type SqliteStore = Required<Omit<PaymentStore, "watch">>;
+export type SqliteStore = Required<Omit<PaymentStore, "watch" | "close">>;
 
 /** Records of one page of `unfinished`. */
 const PAGE = 50;
