@@ -23,8 +23,8 @@ const COUNT = ["--import", "./test/source/journey/load-sources.mjs", "test/sourc
 const CEILINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   free: { files: 12, functions: 37, calls: 37, promises: 0, timers: 0 },
   unpaid: { files: 30, functions: 101, calls: 109, promises: 0, timers: 0 },
-  "paid early": { files: 74, functions: 463, calls: 879, promises: 69, timers: 3 },
-  paid: { files: 70, functions: 442, calls: 780, promises: 69, timers: 3 },
+  "paid early": { files: 74, functions: 463, calls: 871, promises: 69, timers: 3 },
+  paid: { files: 70, functions: 442, calls: 777, promises: 69, timers: 3 },
 };
 
 test("a request runs through no more of the sources than before", async () => {

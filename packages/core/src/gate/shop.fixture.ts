@@ -54,6 +54,7 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
       if (typeof nonce !== "string") return { kind: "refused", reason: "invalid_payload" };
       return {
         kind: expiresAtSeconds < nowSeconds ? "expired" : "readable",
+        payload: { nonce, payer, expiresAtSeconds },
         identity: `${network}|${nonce}`,
         payer,
         expiresAtSeconds,
