@@ -316,6 +316,7 @@ function createParts(settings: Settings) {
       exposure,
       rpc,
       listings,
+      findings,
       events,
       hooks,
       logger,
