@@ -99,6 +99,18 @@ test("the example is paid by the reference's client", async () => {
   expect(income()).toBe(1000n);
 });
 
+test("a payment in another spelling is settled once it is verified", async () => {
+  const { server, ...stage } = await openServer();
+  const [requirements] = await server.buildPaymentRequirements(TERMS);
+  const signed = await signFor(requirements!, stage as Stage);
+  const { authorization, signature } = signed.payload as { authorization: { from: string }; signature: string };
+  const from = `0x${authorization.from.slice(2).toUpperCase()}`;
+  const payment = { ...signed, payload: { authorization: { ...authorization, from }, signature, more: {} } };
+  expect(await server.verifyPayment(payment, requirements!)).toMatchObject({ isValid: true });
+  expect(await server.settlePayment(payment, requirements!)).toMatchObject({ success: true });
+  expect(stage.income()).toBe(1000n);
+});
+
 test("requirements are those of an offer of the engine's", async () => {
   const { server } = await openServer();
   expect(await server.buildPaymentRequirements(TERMS)).toEqual([

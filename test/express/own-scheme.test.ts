@@ -5,7 +5,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Facilitator, PaymentPayload, PaymentReading, Scheme } from "@farebox/core";
 import { encodePaymentSignature } from "@farebox/core/protocol";
 import { parsePrice } from "@farebox/core/scheme";
-import { paymentMiddleware, type RouteConfig } from "@farebox/express";
+import { type PaymentsOptions, paymentMiddleware, type RouteConfig } from "@farebox/express";
 import { describe, expect, test } from "vitest";
 import { expectNoStrayErrors, openShop, PAY_TO, VERSIONS } from "./shop.js";
 
@@ -50,6 +50,7 @@ function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
       if (payload.cents !== amount) return { kind: "refused", reason: "insufficient_funds" };
       return {
         kind: "readable",
+        payload: { id: payload.id, cents: payload.cents, seal: payload.seal },
         identity: `${network}|voucher|${payload.id}`,
         payer: payload.id,
         expiresAtSeconds: nowSeconds + 60,
@@ -61,11 +62,16 @@ function voucherScheme(changes: Partial<Scheme> = {}): Scheme {
 }
 
 /** Accepts each voucher once. */
-function createBank(): Facilitator & { readonly taken: readonly string[] } {
+function createBank(): Facilitator & { readonly taken: readonly string[]; readonly asked: readonly unknown[] } {
   const taken: string[] = [];
-  const idOf = (payment: { readonly payload: unknown }) => (payment.payload as Voucher).id;
+  const asked: unknown[] = [];
+  const idOf = (payment: { readonly payload: unknown }) => {
+    asked.push(payment.payload);
+    return (payment.payload as Voucher).id;
+  };
   return {
     taken,
+    asked,
     verify: async ({ paymentPayload }) => ({
       isValid: !taken.includes(idOf(paymentPayload)),
       invalidReason: "invalid_payload",
@@ -85,9 +91,9 @@ function createBank(): Facilitator & { readonly taken: readonly string[] } {
 const ROUTE: RouteConfig = { accepts: { scheme: "voucher", price: "$0.05", network: NETWORK, payTo: PAY_TO } };
 
 describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
-  async function openVoucherShop(scheme = voucherScheme()) {
+  async function openVoucherShop(scheme = voucherScheme(), more: Partial<PaymentsOptions> = {}) {
     const bank = createBank();
-    const options = { facilitator: bank, schemes: [scheme] };
+    const options = { facilitator: bank, schemes: [scheme], ...more };
     const shop = await openShop(express, {
       routes: { "GET /paid": ROUTE },
       options,
@@ -171,6 +177,40 @@ describe.each(VERSIONS)("on %s, a scheme of the seller's own", (_, express) => {
     expect([status, JSON.parse(text).error, bank.taken]).toEqual([504, "payment_expired", []]);
     const again = await shop.ask({ payment });
     expect([again.status, again.challenge?.error]).toEqual([402, "payment_expired"]);
+  });
+
+  test.each([
+    ["no payload", undefined],
+    ["a text", "voucher"],
+    ["a list", []],
+  ])(
+    "a seller's own scheme that returns %s in place of the payload sells nothing, and the log says why",
+    async (_what, payload) => {
+      const plain = voucherScheme();
+      const scheme = voucherScheme({
+        readPayment(...given) {
+          const reading = plain.readPayment(...given);
+          return reading.kind === "refused" ? reading : { ...reading, payload: payload as never };
+        },
+      });
+      const log: unknown[] = [];
+      const logger = {
+        info() {},
+        warn() {},
+        error: (event: string, fields: unknown) => void log.push([event, fields]),
+      };
+      const { bank, send } = await openVoucherShop(scheme, { logger });
+      expect([(await send(GOOD)).status, bank.taken]).toEqual([503, []]);
+      const message = "scheme voucher: readPayment returned no payload: return the fields that it has read";
+      const fields = { route: "GET /paid", error: "SchemeError", code: "ERR_FAREBOX_SCHEME", message };
+      expect(log).toEqual([["decision_failed", fields]]);
+    },
+  );
+
+  test("a seller's own scheme passes on only what it has read", async () => {
+    const { bank, send } = await openVoucherShop();
+    expect((await send({ more: "x", ...GOOD, seal2: { deep: [] } })).status).toBe(200);
+    expect(bank.asked).toEqual([GOOD, GOOD]);
   });
 
   test("a seller's own scheme adds what its facilitator says to its offers", async () => {

@@ -9,6 +9,7 @@ import { openShop, PAY_TO, type Shop, VERSIONS } from "./shop.js";
 
 const NETWORK = "eip155:84532";
 const JSON_TYPE = { "Content-Type": "application/json" };
+const FORM_TYPE = { "Content-Type": "application/x-www-form-urlencoded" };
 
 interface Sent {
   readonly path?: string;
@@ -68,6 +69,120 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     // Priced again: two of the three now cost more than was signed, and the third is for its own price.
     const result = await payElsewhere(shop, { body: quoted, headers: JSON_TYPE }, { body: sent, headers: JSON_TYPE });
     expect(result.status).toBe(sent.includes("1e999") ? 200 : 402);
+  });
+
+  class Order {
+    readonly #count: number;
+    readonly name = "order";
+    constructor(count: number) {
+      this.#count = count;
+    }
+    count() {
+      return this.#count;
+    }
+  }
+  class Counted extends Array<number> {
+    count = () => 0;
+  }
+  class CountedMap extends Map<string, number> {
+    count = () => 0;
+  }
+  const counted = (count: () => number) => ({ count });
+
+  /** Bodies that look alike, and of which a price function reads `count`. */
+  const OPAQUE: Readonly<Record<string, (count: number) => object>> = {
+    "a private field": (count) => new Order(count),
+    "a private field deep inside": (count) => ({ list: [{ order: new Order(count) }] }),
+    "an inherited field": (count) => Object.assign(Object.create(counted(() => count)), { name: "order" }),
+    "a field of a prototype without one": (count) =>
+      Object.assign(
+        Object.create(
+          Object.assign(
+            Object.create(null),
+            counted(() => count),
+          ),
+        ),
+        { name: "order" },
+      ),
+    "a hidden field": (count) => Object.defineProperty({ name: "order" }, "count", { value: () => count }),
+    "a getter": (count) => {
+      let reads = 0;
+      return Object.defineProperty({ name: "order" }, "n", {
+        enumerable: true,
+        get: () => (reads++ === 0 ? 1 : count),
+      });
+    },
+    "a proxy": (count) =>
+      new Proxy({ name: "order" }, { get: (of, key) => (key === "count" ? () => count : Reflect.get(of, key)) }),
+    "a proxy of a list": (count) =>
+      new Proxy([1], { get: (of, key) => (key === "count" ? () => count : Reflect.get(of, key)) }),
+    "a subclass of a list": (count) => {
+      const list = new Counted(1);
+      Object.defineProperty(list, "count", { value: () => count, enumerable: false });
+      return list;
+    },
+    "a subclass of a map": (count) =>
+      Object.assign(
+        new CountedMap(),
+        counted(() => count),
+      ),
+    "a map with a field": (count) =>
+      Object.assign(
+        new Map(),
+        counted(() => count),
+      ),
+    "a date with a field": (count) =>
+      Object.assign(
+        new Date(0),
+        counted(() => count),
+      ),
+    "bytes with a field": (count) =>
+      Object.assign(
+        Buffer.from("order"),
+        counted(() => count),
+      ),
+    "many bytes with a field": (count) =>
+      Object.assign(
+        Buffer.alloc(100_000),
+        counted(() => count),
+      ),
+  };
+
+  const countIn = (body: unknown): number => {
+    const { list, count, n } = body as { list?: { order: Order }[]; count?: () => number; n?: number };
+    if (list !== undefined) return list[0]!.order.count();
+    return n ?? count!();
+  };
+
+  test.each(Object.entries(OPAQUE))(
+    "%s of a body is in no quote: the price is asked for again",
+    async (_what, make) => {
+      const parse: RequestHandler = (req, _res, next) => {
+        req.body = make(Number(req.get("X-Count")));
+        next();
+      };
+      const price: PriceFunction = ({ body }) => `$${(countIn(body) * 0.01).toFixed(2)}` as "$0.01";
+      const shop = await sell(price, [express.raw(), parse]);
+      const of = (count: number) => ({ body: "order", headers: { "X-Count": String(count) } });
+      const asked = await shop.ask({ method: "POST", ...of(1) });
+      expect(asked.challenge?.accepts[0]?.extra).not.toHaveProperty("quote");
+      const cheap = await payElsewhere(shop, of(1), of(100));
+      expect([cheap.status, cheap.challenge?.accepts[0]?.amount]).toEqual([402, "1000000"]);
+      expect((await payElsewhere(shop, of(2), of(2))).status).toBe(200);
+    },
+  );
+
+  test.each([
+    ["JSON", express.json(), '{"count":[1,{"a":null}]}', JSON_TYPE],
+    ["a form", express.urlencoded({ extended: false }), "count=1&count=2", FORM_TYPE],
+    ["a form with lists", express.urlencoded({ extended: true }), "count[a]=1&count[b]=2", FORM_TYPE],
+    ["bytes", express.raw({ type: "*/*" }), "bytes", FORM_TYPE],
+    ["a text", express.text({ type: "*/*" }), "text", FORM_TYPE],
+  ])("%s as Express parses it is in a quote", async (_what, parser, body, headers) => {
+    const shop = await sell(({ body: read }) => (read === undefined ? "$5" : "$0.01"), [parser]);
+    const asked = await shop.ask({ method: "POST", body, headers });
+    expect(asked.challenge?.accepts[0]?.extra).toHaveProperty("quote");
+    expect((await payElsewhere(shop, { body, headers }, { body, headers })).status).toBe(200);
   });
 
   test("a quote does not hold for the same bytes that are parsed as another type", async () => {

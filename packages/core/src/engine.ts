@@ -56,6 +56,7 @@ import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
 import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
+import { matchesNetwork } from "./protocol/caip2.js";
 import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
 import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
 import { Health, type PaymentsHealth } from "./report/health.js";
@@ -151,6 +152,11 @@ export interface PaymentsEngine {
    * @throws ConfigError with every issue at once.
    */
   byHandFor(route: RouteByHand): SaleByHand;
+  /**
+   * What facilitators get of a client's payload, by the scheme of the terms. A payload that the scheme refuses is returned as it is. Never
+   * throws.
+   */
+  canonicalPayload(payment: Pick<PaymentPayload, "payload">, requirements: PaymentRequirements): unknown;
   /**
    * Finds a payment again that is verified by hand in this process, and neither settled nor released.
    *
@@ -314,6 +320,7 @@ function createParts(settings: Settings) {
       exposure,
       rpc,
       listings,
+      findings,
       events,
       hooks,
       logger,
@@ -522,6 +529,18 @@ function createEngine(parts: Parts): {
     return tableGate;
   };
 
+  const canonicalPayload: PaymentsEngine["canonicalPayload"] = (payment, requirements) => {
+    try {
+      const { scheme: name, network } = requirements;
+      const scheme = settings.schemes.find((one) => one.scheme === name && matchesNetwork(one.networks, network));
+      const reading = scheme?.readPayment(payment.payload, requirements, Math.floor(settings.now() / 1000));
+      return reading === undefined || reading.kind === "refused" ? payment.payload : reading.payload;
+    } catch {
+      // Both may be what a client sent.
+      return undefined;
+    }
+  };
+
   const verified = new VerifiedByHand();
   const termsByHand = new RoutesByTerms();
   const passing = { ...parts.routesDeps, findings: UNTOLD, nameSale: createPassingSaleNames() };
@@ -562,7 +581,9 @@ function createEngine(parts: Parts): {
       start();
       return sale;
     },
-    findByHand: (payment, requirements) => verified.find(payment, requirements),
+    canonicalPayload,
+    findByHand: (payment, requirements) =>
+      verified.find({ payload: canonicalPayload(payment, requirements) }, requirements),
     report: (view) => reporter.report(view),
     describe: (view) => reporter.describe(view),
     describeTools: () => reporter.describeTools(),

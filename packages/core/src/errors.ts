@@ -18,6 +18,7 @@ export type FareboxErrorCode =
   | "ERR_FAREBOX_STATE"
   | "ERR_FAREBOX_RESPONSE"
   | "ERR_FAREBOX_BODY_NOT_PARSED"
+  | "ERR_FAREBOX_SCHEME"
   | "ERR_FAREBOX_RPC"
   | "ERR_FAREBOX_CHAIN"
   | "ERR_FAREBOX_LOCAL_CHAIN"
@@ -238,6 +239,12 @@ export class BodyNotParsedError extends FareboxError {
       `${route}: its price depends on the body, which no parser has read. Mount express.json() before the payments`,
     );
   }
+}
+
+/** A scheme of the seller's own breaks the contract of `Scheme`. Clients get 503, and nothing is charged. The message quotes no payment. */
+export class SchemeError extends FareboxError {
+  override readonly name = "SchemeError";
+  override readonly code = "ERR_FAREBOX_SCHEME";
 }
 
 /** An address has up to 58 characters. A longer text may be a misplaced key and is not quoted. */

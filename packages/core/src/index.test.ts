@@ -19,6 +19,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "RELEASABLE",
       "ResponseError",
       "RpcError",
+      "SchemeError",
       "StateError",
       "StoreError",
       "TRANSITIONS",

@@ -26,6 +26,7 @@ export {
   ResponseError,
   RpcError,
   type RpcProblem,
+  SchemeError,
   StateError,
   StoreError,
 } from "./errors.js";

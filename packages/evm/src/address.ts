@@ -43,3 +43,21 @@ export function toChecksum(address: `0x${string}`): `0x${string}` {
   ).join("");
   return `0x${capitals}`;
 }
+
+/** Checksums of addresses in lower case. A payer comes back, and one checksum costs as much as the rest of a reading. */
+const checksums = new Map<string, `0x${string}`>();
+
+/** Then they are forgotten: strangers may name any address. */
+const MOST_CHECKSUMS = 1024;
+
+/** A client's address with its checksum: clients and facilitators write it so, and some accept nothing else. */
+export function canonicalAddress(address: `0x${string}`): `0x${string}` {
+  const key = address.toLowerCase();
+  let canonical = checksums.get(key);
+  if (canonical === undefined) {
+    canonical = toChecksum(address);
+    if (checksums.size === MOST_CHECKSUMS) checksums.clear();
+    checksums.set(key, canonical);
+  }
+  return canonical;
+}

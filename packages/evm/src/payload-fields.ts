@@ -45,25 +45,21 @@ const UINT256_LIMIT = 2n ** 256n;
 
 /** Whether a value is a decimal number of at most 78 digits. */
 export function isDecimal(value: unknown): value is string {
-  return matches(DECIMAL, value);
+  return typeof value === "string" && DECIMAL.test(value);
 }
 
 /** Whether a value is 32 bytes in hex. */
 export function isWord(value: unknown): value is `0x${string}` {
-  return matches(WORD, value);
+  return typeof value === "string" && WORD.test(value);
 }
 
 /** Whether a value has the form of a signature. */
 export function isSignature(value: unknown): value is `0x${string}` {
-  return matches(SIGNATURE, value);
+  return typeof value === "string" && SIGNATURE.test(value);
 }
 
 /** Reads a decimal string from 0 to 2^256 - 1. A JSON number is refused: above 2^53 it has been rounded. */
 export function readUint256(value: unknown): bigint | undefined {
   const number = isDecimal(value) ? BigInt(value) : undefined;
   return number !== undefined && number < UINT256_LIMIT ? number : undefined;
-}
-
-function matches(form: RegExp, value: unknown): value is string {
-  return typeof value === "string" && form.test(value);
 }

@@ -25,7 +25,7 @@ export const NEVER_MS = 8_640_000_000_000_000;
 
 /** The columns of a record, in the order in which they are read. */
 export const COLUMNS: string =
-  "identity, binding, state, owner, expires_at_ms, facilitator, identifier, request, lease_until_ms, answer, body, receipt";
+  "identity, binding, state, owner, expires_at_ms, facilitator, identifier, request, lease_until_ms, answer, body, receipt, paid_by";
 
 /** States, as lists in SQL. */
 export const UNFINISHED_SQL: string = listOf(UNFINISHED);
@@ -37,7 +37,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /** Reads a row. */
 export function readRow(row: Row): PaymentRecord {
-  const { facilitator, identifier, request, lease_until_ms: lease, answer, body, receipt } = row;
+  const { facilitator, identifier, request, lease_until_ms: lease, answer, body, receipt, paid_by: transaction } = row;
   return {
     identity: String(row["identity"]),
     binding: String(row["binding"]),
@@ -50,6 +50,7 @@ export function readRow(row: Row): PaymentRecord {
     ...(isPresent(lease) && { leaseUntilMs: Number(lease) }),
     ...(isPresent(answer) && { answer: { ...JSON.parse(String(answer)), body: readBytes(body) } }),
     ...(isPresent(receipt) && { receipt: JSON.parse(String(receipt)) }),
+    ...(isPresent(transaction) && { transaction: String(transaction) }),
   };
 }
 
@@ -58,7 +59,7 @@ export type Cell = string | number | Uint8Array | null;
 
 /** The columns that a transition writes. */
 export function writtenColumns(change: Transition): readonly (readonly [column: string, value: Cell])[] {
-  const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt } = change;
+  const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt, transaction } = change;
   const columns: (readonly [string, Cell])[] = [["state", to]];
   if (newOwner !== undefined) columns.push(["owner", newOwner]);
   if (facilitator !== undefined) columns.push(["facilitator", facilitator]);
@@ -66,6 +67,7 @@ export function writtenColumns(change: Transition): readonly (readonly [column: 
   if (request !== undefined) columns.push(["request", request && JSON.stringify(request)]);
   if (leaseUntilMs !== undefined) columns.push(["lease_until_ms", leaseUntilMs]);
   if (receipt !== undefined) columns.push(["receipt", JSON.stringify(receipt)]);
+  if (transaction !== undefined) columns.push(["paid_by", transaction]);
   if (answer !== undefined) {
     columns.push(["answer", answer && JSON.stringify({ status: answer.status, headers: answer.headers })]);
     columns.push(["body", answer && bufferOf(answer.body)]);

@@ -27,6 +27,7 @@ describe("a payment", () => {
   test("a payment is identified by its paying transaction, and remembered for the rounds in which it is valid", () => {
     expect(read(good)).toEqual({
       kind: "readable",
+      payload: { paymentGroup: [expect.any(String), good.paymentGroup[1]], paymentIndex: 1 },
       identity: `algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe|${paying.txID()}`,
       payer: PAYER.addr.toString(),
       expiresAtSeconds: NOW + 5005,
@@ -49,6 +50,15 @@ describe("a payment", () => {
     const paid = payload({ transactions });
     const bare = Buffer.from(transactions[0]?.toByte() ?? "").toString("base64");
     expect(read({ ...paid, paymentGroup: [bare, paid.paymentGroup[1]] })).toEqual(read(paid));
+  });
+
+  test("a payment is passed on without other fields, and its unsigned transaction without an envelope", () => {
+    const transactions = [algos(), transfer()];
+    const { paymentGroup, paymentIndex } = payload({ transactions });
+    const bare = Buffer.from(transactions[0]?.toByte() ?? "").toString("base64");
+    const canonical = { paymentGroup: [bare, paymentGroup[1]], paymentIndex };
+    expect(read({ more: 1, paymentIndex, paymentGroup, transaction: "" })).toMatchObject({ payload: canonical });
+    expect(read(canonical)).toEqual(read({ paymentGroup, paymentIndex }));
   });
 
   test.each<[what: string, transactions: readonly Transaction[], extra: object]>([

@@ -15,6 +15,7 @@ import {
   readTransaction,
   SIGNED_PREFIX,
   type Transaction,
+  writeTransaction,
 } from "../transaction/read-transaction.js";
 import { readTerms, type Terms } from "./terms.js";
 
@@ -85,6 +86,7 @@ export function readTransferPayment(
   const settleSeconds = Math.max(Number(lastValid - firstValid) * SECONDS_PER_ROUND.least - AGE_SECONDS, 0);
   return {
     kind: "readable",
+    payload: { paymentGroup: group.map(writeTransaction), paymentIndex: group.indexOf(transfer) },
     // The chain executes a transaction once, with any signatures, and the transaction names its group.
     identity: `${shortNetwork(terms.value.network)}|${transfer.id}`,
     payer,

@@ -69,6 +69,16 @@ export function readTransaction(text: unknown): Transaction | undefined {
   return readFields(envelope.value, { bytes: envelope.bytes.subarray(4), signing });
 }
 
+/** The key "sig" and the header of the bytes that follow, and the key "txn". */
+const SIGNATURE_KEY = Buffer.from("\xa3sig\xc4\x40", "latin1");
+const TRANSACTION_KEY = Buffer.from("\xa3txn", "latin1");
+
+/** Writes a transaction to base64: in its envelope if its sender's key has signed it, otherwise bare. */
+export function writeTransaction({ bytes, signing }: Transaction): string {
+  if (signing.kind !== "single") return bytes.toString("base64");
+  return Buffer.concat([mapHeader(2), SIGNATURE_KEY, signing.signature, TRANSACTION_KEY, bytes]).toString("base64");
+}
+
 function decodeBase64(text: unknown): Buffer | undefined {
   if (typeof text !== "string" || text.length > MAX_TEXT_LENGTH) return undefined;
   const bytes = Buffer.from(text, "base64");

@@ -136,8 +136,10 @@ export class Journal {
   }
 }
 
-function keyOf(payload: unknown): string {
-  return JSON.stringify(payload);
+/** A facilitator gets a payment as its scheme has read it. The signature stays, in lower case. */
+function keyOf(payload: Readonly<Record<string, unknown>>): string {
+  const { signature } = payload;
+  return typeof signature === "string" ? signature.toLowerCase() : JSON.stringify(payload);
 }
 
 function keyOfHeader(header: string | undefined): string | undefined {

@@ -40,6 +40,7 @@ export type FindingCode =
   | "FAREBOX_METERED_UNCOUNTED"
   | "FAREBOX_METERED_NOT_SHARED"
   | "FAREBOX_HANDLER_TOO_LONG"
+  | "FAREBOX_TRANSACTION_REPEATED"
   | "FAREBOX_SIGNED_HOST_UNKNOWN";
 
 /** The codes whose remedy is always the same. */
@@ -150,6 +151,15 @@ export function unnamedRequestFinding(route: string): Finding {
     "FAREBOX_REQUEST_UNNAMED",
     route,
     "A request reached its handler by a method or path that none of the handler's keys names, or after it had paid another price; it got 404 and was not charged",
+  );
+}
+
+/** A facilitator names a transaction that has paid for another payment. */
+export function transactionRepeatedFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_TRANSACTION_REPEATED",
+    route,
+    "A facilitator said that a payment was settled, and named the transaction that has paid for another one; its outcome counts as unknown",
   );
 }
 
@@ -317,6 +327,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_METERED_NOT_SHARED: "Set a store that all processes share and that counts exposure, or run one process",
   FAREBOX_HANDLER_TOO_LONG:
     'Set settle: "before" for the payment option on that network, so that its payments settle before the handler runs, or respond earlier',
+  FAREBOX_TRANSACTION_REPEATED:
+    "Ask the facilitator's operator. If it settles several payments in one transaction, set rpc: the chain then shows each of them",
   FAREBOX_SIGNED_HOST_UNKNOWN: "Set publicUrl or allowedHosts, or the extension's origin",
   FAREBOX_OFFER_UNSUPPORTED: "Add a facilitator that supports it, or remove this offer",
 };

@@ -100,7 +100,7 @@ export interface PricedRequest {
  * public logs.
  */
 export interface PaymentContext extends PaymentFacts {
-  /** The payment as the client sent it. Without a request: as the facilitator got it. */
+  /** The payment as the client sent it, with the canonical payload of its scheme. Without a request: as the facilitator got it. */
   readonly payload: PaymentPayload;
   /** The offer it is for, with the amount that is charged as things stand. */
   readonly requirements: PaymentRequirements;

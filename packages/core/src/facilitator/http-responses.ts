@@ -27,7 +27,7 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (typeof isValid !== "boolean") return undefined;
   const invalidReason = text(value["invalidReason"]) ?? text(value["invalid_reason"]);
   const invalidMessage = text(value["invalidMessage"]) ?? text(value["invalid_message"]);
-  const payer = text(value["payer"]);
+  const payer = name(value["payer"]);
   const extensionResponses = outcomes(value);
   return {
     isValid,
@@ -49,14 +49,14 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   if (typeof success !== "boolean") return undefined;
   const errorReason = text(value["errorReason"]) ?? text(value["error_reason"]);
   const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
-  const payer = text(value["payer"]);
+  const payer = name(value["payer"]);
   const amount = text(value["amount"]);
   const extra = success ? smallObject(value["extra"]) : undefined;
   const extensionResponses = outcomes(value);
   return {
     success,
-    transaction: text(value["transaction"]) ?? "",
-    network: text(value["network"]) || network,
+    transaction: name(value["transaction"]) ?? "",
+    network: text(value["network"])?.slice(0, MAX_NAME) || network,
     ...(errorReason !== undefined && { errorReason }),
     ...(errorMessage !== undefined && { errorMessage }),
     ...(payer !== undefined && { payer }),
@@ -114,6 +114,16 @@ function texts(value: unknown): string[] {
 
 function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
+}
+
+/** Longer ones than any chain has. They go to the client in a header, and into the store. */
+const MAX_NAME = 200;
+const NAME = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${MAX_NAME}}$`, "u");
+
+/** The id of a transaction, or an address. A text that can be neither counts as an empty one: it names nothing. */
+function name(value: unknown): string | undefined {
+  const given = text(value);
+  return given === undefined || NAME.test(given) ? given : "";
 }
 
 /** The three calls to a facilitator. */

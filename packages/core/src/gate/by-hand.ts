@@ -18,12 +18,7 @@ import type { RouteConfig, StartTimer } from "../options.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import { sameNetwork } from "../protocol/caip2.js";
 import { writeCanonicalText } from "../protocol/canonical-text.js";
-import type {
-  PaymentPayload,
-  PaymentRequired,
-  PaymentRequirements,
-  SettlementResponse,
-} from "../protocol/documents.js";
+import type { PaymentRequired, PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import {
   decodePaymentRequired,
   decodePaymentResponse,
@@ -412,13 +407,13 @@ export class VerifiedByHand {
     return this.#byPayload.size;
   }
 
-  /** Finds a payment again, by the payment that the client sent and the terms that it accepted. */
-  find(payment: Pick<PaymentPayload, "payload">, terms: PaymentRequirements): PaymentByHand | undefined {
+  /** Finds a payment again, by its canonical payload and the terms that it accepted. */
+  find({ payload }: { readonly payload: unknown }, terms: PaymentRequirements): PaymentByHand | undefined {
     try {
-      const found = this.#byPayload.get(keyOf(payment.payload) ?? "");
+      const found = this.#byPayload.get(keyOf(payload) ?? "");
       return found !== undefined && areSameTerms(found.requirements, terms) ? found : undefined;
     } catch {
-      // Both may be what a client sent.
+      // The terms may be what a client sent.
       return undefined;
     }
   }

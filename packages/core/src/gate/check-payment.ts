@@ -4,12 +4,14 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import { SchemeError } from "../errors.js";
 import { bodyNotParsedFinding, type Findings } from "../events/findings.js";
 import type { InputProblem } from "../extension.js";
 import type { IdentifierMode, InputValidator } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
 import type { PaymentPayload } from "../protocol/documents.js";
+import { isJsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
 import type { Reason } from "../protocol/reasons.js";
 import { SellersRequest } from "../route/priced-request.js";
@@ -32,7 +34,11 @@ export interface RefusedPayment {
   readonly identity?: string | undefined;
 }
 
-/** Matches a payment with an offer of the route, and reads it by the offer's scheme. */
+/**
+ * Matches a payment with an offer of the route, and reads it by the offer's scheme.
+ *
+ * @throws SchemeError
+ */
 export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: number): ReadPayment | RefusedPayment {
   const { accepted, payload, extensions } = payment;
   const match = matchOffer(route.offers, accepted);
@@ -61,18 +67,26 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   if (reading.kind === "refused") {
     return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
   }
-  // A seller's own scheme may break its promise, and a record without an end would be kept for ever.
-  if (!STORABLE.test(reading.identity)) throw new TypeError("the scheme gives an identity that no store can hold");
-  if (!Number.isSafeInteger(reading.expiresAtSeconds)) throw new TypeError("the scheme does not say when it expires");
-  if (reading.settleBySeconds !== undefined && !Number.isSafeInteger(reading.settleBySeconds))
-    throw new TypeError("the scheme does not say until when it can settle");
+  // A seller's own scheme may break its promise. Fields that it has not read would reach the facilitator, and a record without an end
+  // would be kept for ever.
+  const { payload: canonical, identity, expiresAtSeconds, settleBySeconds = expiresAtSeconds } = reading;
+  if (!isJsonObject(canonical)) throw broken(offer, "returned no payload: return the fields that it has read");
+  if (!STORABLE.test(identity)) throw broken(offer, "returned an identity that no store can hold");
+  if (!Number.isSafeInteger(expiresAtSeconds)) throw broken(offer, "does not say when the payment expires");
+  if (!Number.isSafeInteger(settleBySeconds)) throw broken(offer, "does not say until when the payment can settle");
   const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
   if (identified.kind === "refused") return { ...identified, identity: reading.identity };
   const { digest: identifier } = identified;
   const leftMs = reading.expiresAtSeconds * 1000 - nowMs;
   const isShort = reading.kind === "readable" && leftMs < leastMs(offer.requirements.maxTimeoutSeconds * 1000);
   const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
-  return { kind: "read", payment, offer, reading: { ...reading, ...expired }, identifier };
+  // From here on, nobody sees what else the client has written there.
+  const read = { ...payment, payload: canonical };
+  return { kind: "read", payment: read, offer, reading: { ...reading, ...expired }, identifier };
+}
+
+function broken({ scheme }: Offer, problem: string): SchemeError {
+  return new SchemeError(`scheme ${scheme.scheme}: readPayment ${problem}`);
 }
 
 /** Reads the identity of a payment that was for another price, or for an offer that is no longer available. */

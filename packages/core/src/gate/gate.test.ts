@@ -140,7 +140,13 @@ describe("a payment that the scheme refuses", () => {
     ["no character", ""],
     ["2001 characters", "x".repeat(2001)],
   ])("answers 503 when the scheme gives an identity of %s, which no store can hold", async (_what, identity) => {
-    const reading = { kind: "readable" as const, identity, payer: "0x", expiresAtSeconds: NOW_SECONDS + 300 };
+    const reading = {
+      kind: "readable" as const,
+      payload: {},
+      identity,
+      payer: "0x",
+      expiresAtSeconds: NOW_SECONDS + 300,
+    };
     const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
     const { pay, facilitator, store } = createShop({ scheme: createTestScheme({ readPayment }) });
     expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
@@ -149,7 +155,13 @@ describe("a payment that the scheme refuses", () => {
 
   test("accepts an identity of any other text, and binds to well-formed text for any path", async () => {
     const identity = "\u0001 支付 😀 '\"\\ \u2028";
-    const reading = { kind: "readable" as const, identity, payer: "0x", expiresAtSeconds: NOW_SECONDS + 300 };
+    const reading = {
+      kind: "readable" as const,
+      payload: {},
+      identity,
+      payer: "0x",
+      expiresAtSeconds: NOW_SECONDS + 300,
+    };
     const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
     const { pay, store } = createShop({ scheme: createTestScheme({ readPayment }) });
     await pay({}, { search: "?a=\0\ud800" });
@@ -161,7 +173,7 @@ describe("a payment that the scheme refuses", () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
     "answers 503 when the scheme reads an expiry of %d",
     async (expiresAtSeconds) => {
-      const reading = { kind: "readable" as const, identity: "p", payer: "0x", expiresAtSeconds };
+      const reading = { kind: "readable" as const, payload: {}, identity: "p", payer: "0x", expiresAtSeconds };
       const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
       const { pay, facilitator } = createShop({ scheme: createTestScheme({ readPayment }) });
       expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);

@@ -13,7 +13,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { BodyNotParsedError } from "../errors.js";
+import { BodyNotParsedError, SchemeError } from "../errors.js";
 import type { PaymentEvents } from "../events/events.js";
 import {
   bodyNotKeptFinding,
@@ -609,7 +609,8 @@ export class Gate {
       this.#deps.events.emit("price_failed", () => ({ route }));
       return respond(undecided("price", hasPayment(request)));
     }
-    this.#deps.logger.error("decision_failed", { route, error: errorName(error) });
+    const explained = error instanceof SchemeError ? { code: error.code, message: error.message } : {};
+    this.#deps.logger.error("decision_failed", { route, error: errorName(error), ...explained });
     return respond(undecided("request", hasPayment(request)));
   }
 

@@ -54,6 +54,7 @@ export function createTestScheme(changes: Partial<Scheme> = {}): Scheme {
       if (typeof nonce !== "string") return { kind: "refused", reason: "invalid_payload" };
       return {
         kind: expiresAtSeconds < nowSeconds ? "expired" : "readable",
+        payload: { nonce, payer, expiresAtSeconds },
         identity: `${network}|${nonce}`,
         payer,
         expiresAtSeconds,
@@ -95,7 +96,13 @@ export function createFakeFacilitator(): FakeFacilitator {
     },
     settle(request) {
       facilitator.calls.push({ operation: "settle", request });
-      return respond(facilitator.settles);
+      const { nonce } = request.paymentPayload.payload;
+      const { settles } = facilitator;
+      // A transaction pays for one payment.
+      const isOther = nonce !== "n1" && typeof settles === "object" && settles !== null && !(settles instanceof Error);
+      const { success, transaction } = settles as SettlementResponse;
+      const settled = isOther && success && transaction === SETTLED.transaction;
+      return respond(settled ? { ...settles, transaction: `${transaction}-${nonce}` } : settles);
     },
     supported: () => respond(facilitator.supports),
   };

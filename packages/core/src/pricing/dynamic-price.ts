@@ -9,7 +9,7 @@ import { BodyNotParsedError, PriceError } from "../errors.js";
 import type { PriceRequest } from "../options.js";
 import { type AssetPrice, parseAtomic } from "../price/price.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
-import { writeCanonicalText } from "../protocol/canonical-text.js";
+import { showsAll, writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { writeRequest } from "../route/priced-request.js";
@@ -168,7 +168,7 @@ class ReadRequest {
   readonly #names = new Set<string>();
   #isUnquoted = false;
   #problem: Problem | undefined;
-  #body: { readonly digest: string } | { readonly problem: Problem } | undefined;
+  #body: DigestedBody | undefined;
 
   constructor(occasion: PricingOccasion) {
     this.#occasion = occasion;
@@ -189,14 +189,14 @@ class ReadRequest {
     return [...this.#names].sort();
   }
 
-  /** The request as these names show it; `undefined`: they name a body without a digest. */
+  /** The request as these names show it; `undefined`: they name a body that no digest shows whole. */
   valuesOf(names: readonly string[]): QuotedTerms["request"] | undefined {
     const { binding, request } = this.#occasion;
     const values: (string | null)[] = [...binding];
     for (const name of names) {
       if (name === BODY) {
         const body = this.#digestBody();
-        if ("problem" in body) return undefined;
+        if ("problem" in body || !body.isWhole) return undefined;
         values.push(body.digest);
       } else if (name === URL_READ) values.push(request.url);
       else values.push(name === "" ? null : (this.#headerNamed(name) ?? null));
@@ -235,7 +235,10 @@ class ReadRequest {
     const { body, route } = this.request;
     this.#names.add(BODY);
     const digested = this.#digestBody();
-    if (!("problem" in digested)) return body;
+    if (!("problem" in digested)) {
+      if (!digested.isWhole) this.#isUnquoted = true;
+      return body;
+    }
     this.#problem = digested.problem;
     if (digested.problem === "not_parsed") throw new BodyNotParsedError(route);
     throw new RangeError("the body cannot be told from others");
@@ -253,7 +256,7 @@ class ReadRequest {
   }
 
   /** Taken once, because a function may change the body. */
-  #digestBody(): { readonly digest: string } | { readonly problem: Problem } {
+  #digestBody(): DigestedBody {
     this.#body ??= digestBody(this.#occasion);
     return this.#body;
   }
@@ -339,10 +342,13 @@ function observeHeaders(read: ReadRequest): PriceRequest["headers"] {
   });
 }
 
-function digestBody({ request: { body }, hasBody }: PricingOccasion): { digest: string } | { problem: Problem } {
+/** `isWhole`: the digest is of all that a function can read of the body. */
+type DigestedBody = { readonly digest: string; readonly isWhole: boolean } | { readonly problem: Problem };
+
+function digestBody({ request: { body }, hasBody }: PricingOccasion): DigestedBody {
   if (body === undefined && hasBody) return { problem: "not_parsed" };
   try {
-    return { digest: digestOfValue(body) };
+    return { digest: digestOfValue(body), isWhole: showsAll(body) };
   } catch {
     return { problem: "no_text" };
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { types } from "node:util";
 
 /** How deep a value may be nested. A deeper one may be circular. */
 const MAX_DEPTH = 200;
@@ -27,6 +28,48 @@ export function writeCanonicalText(value: unknown, sink: TextSink): void {
   const writer = new Writer(sink);
   write(writer, value, 0);
   writer.flush();
+}
+
+/** A larger buffer is not searched for what else was put on it: each byte counts as a name. */
+const MOST_SEARCHED_BYTES = 64 * 1024;
+
+const BYTES: readonly unknown[] = [Uint8Array.prototype, Buffer.prototype];
+
+/**
+ * Whether the text of a value shows all that code could read of it. Instances of classes may have private fields, methods and inherited
+ * fields; getters and proxies may say something else each time. The value must have a text, so that it has an end.
+ */
+export function showsAll(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (types.isProxy(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (BYTES.includes(prototype)) return showsBytes(value);
+  if (prototype === Date.prototype) return Reflect.ownKeys(value).length === 0;
+  if (prototype === Map.prototype || prototype === Set.prototype) {
+    return Reflect.ownKeys(value).length === 0 && [...(value as Iterable<unknown>)].every(showsAll);
+  }
+  if (Array.isArray(value)) return prototype === Array.prototype && showsFields(value, "length");
+  return isPlainPrototype(prototype) && showsFields(value);
+}
+
+function showsBytes(value: object): boolean {
+  const { length } = value as Uint8Array;
+  return length <= MOST_SEARCHED_BYTES && Reflect.ownKeys(value).length === length;
+}
+
+/** Parsers of forms have a prototype of their own, with nothing in it. */
+function isPlainPrototype(prototype: unknown): boolean {
+  if (prototype === null || prototype === Object.prototype) return true;
+  if (typeof prototype !== "object" || types.isProxy(prototype)) return false;
+  return Object.getPrototypeOf(prototype) === null && Reflect.ownKeys(prototype).length === 0;
+}
+
+function showsFields(value: object, hidden?: string): boolean {
+  return Reflect.ownKeys(value).every((key) => {
+    if (key === hidden) return true;
+    const field = Object.getOwnPropertyDescriptor(value, key);
+    return field?.enumerable === true && "value" in field && showsAll(field.value);
+  });
 }
 
 class Writer {

@@ -101,7 +101,7 @@ export interface PaymentPayload {
   readonly extensions?: Readonly<Record<string, unknown>> | null;
 }
 
-/** A payment as a facilitator gets it. Only `payload` is the client's; Farebox writes the rest. */
+/** A payment as a facilitator gets it. `payload` has what the scheme has read of the client's; Farebox writes the rest. */
 export interface CanonicalPayment {
   readonly x402Version: 2;
   readonly accepted: PaymentRequirements;

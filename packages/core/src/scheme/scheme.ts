@@ -153,6 +153,11 @@ export type PaymentReading =
       /** `expired`: valid except for its time. A duplicate of a settled payment may still get its response. */
       readonly kind: "readable" | "expired";
       /**
+       * The fields that the scheme has read, in one spelling, and no others. JSON. It takes the place of the client's payload: this is
+       * verified, settled and stored. All encodings of one signed payment must have the same one, and it must be read like the first.
+       */
+      readonly payload: Readonly<Record<string, unknown>>;
+      /**
        * Identifies the payment in any encoding, e.g. by network, asset, payer and nonce. 1 to 2000 characters of well-formed Unicode without
        * NUL: databases refuse others, so a payment with another identity is answered with 503.
        */

@@ -87,8 +87,8 @@ export function withoutRequest(pending: PendingPayment): PendingPayment {
 
 /** How a settlement ended, as far as it is certain. */
 export type Outcome =
-  /** The money moved. */
-  | { readonly kind: "settled"; readonly receipt: SettlementResponse }
+  /** The money moved. `isFound`: the chain says so, and not only a facilitator. */
+  | { readonly kind: "settled"; readonly receipt: SettlementResponse; readonly isFound?: boolean }
   /** The money did not move and will not. */
   | { readonly kind: "rejected"; readonly receipt: SettlementResponse }
   /** Nothing was sent to a facilitator: the money did not move. */
@@ -257,7 +257,7 @@ function settled(
   payment: PendingPayment,
   transaction: string,
   { payer: named, extra }: Partial<SettlementResponse> = {},
-): Outcome {
+): Extract<Outcome, { readonly kind: "settled" }> {
   const { network, amount } = payment.facilitatorRequest.paymentRequirements;
   const payer = payerOf(payment, named);
   const receipt = { success: true, payer, transaction, network, amount };
@@ -276,8 +276,8 @@ function rejected(
 }
 
 /** The payer for a receipt. @param named - By the facilitator. It counts only if the scheme cannot read who pays. */
-function payerOf({ scheme, payer }: PendingPayment, named = payer): string {
-  return scheme.knowsPayer === false ? named : payer;
+function payerOf({ scheme, payer }: PendingPayment, named: string | undefined): string {
+  return scheme.knowsPayer === false ? named || payer : payer;
 }
 
 /** Whether the scheme can search a chain, and the seller named a node. */
@@ -302,7 +302,7 @@ async function searchChain(payment: PendingPayment, { rpc: nodes, logger }: Outc
       signal,
       expiresAtSeconds,
     });
-    if (found.kind === "moved") return settled(payment, found.transaction);
+    if (found.kind === "moved") return { ...settled(payment, found.transaction), isFound: true };
     if (found.kind === "never") {
       return rejected(payment, { errorReason: "invalid_transaction_state", transaction: "" });
     }

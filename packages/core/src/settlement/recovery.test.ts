@@ -198,6 +198,24 @@ describe("an RPC node", () => {
     expect(Buffer.from(headers["payment-response"] ?? "", "base64").toString()).toContain("0xdef");
   });
 
+  test("an RPC node shows that one transaction has paid for two: both are settled", async () => {
+    const shop = createShop({
+      rpc,
+      scheme: createTestScheme({ findPayment: async () => ({ kind: "moved", transaction: "0xABC" }) }),
+    });
+    shop.facilitator.settles = () => SETTLED;
+    const buy = async (nonce: string) => (await shop.pay({ payload: { nonce } })) as never;
+    expect(await admissionOf(await buy("n1")).complete(HANDLED)).toMatchObject({ paid: true });
+    expect(await admissionOf(await buy("n2")).complete(HANDLED)).toMatchObject({ kind: "replace" });
+    expect(await shop.store.find(`${NETWORK}|n2`)).toMatchObject({ state: "unknown" });
+    expect(responseOf(await buy("n2"))).toMatchObject({ status: 200, text: "sunny" });
+    expect(await shop.store.find(`${NETWORK}|n2`)).toMatchObject({
+      state: "settled",
+      receipt: { transaction: "0xABC" },
+    });
+    expect(shop.engine.report().findings.map(({ code }) => code)).toContain("FAREBOX_TRANSACTION_REPEATED");
+  });
+
   test("an RPC node rejects the payment with a challenge when the transfer can never happen", async () => {
     const { pay, facilitator, stateOf } = await createShopWithFindings([{ kind: "never" }]);
     const { status, headers, json } = responseOf(await pay());

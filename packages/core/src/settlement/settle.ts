@@ -6,8 +6,10 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { PaymentEvents } from "../events/events.js";
+import { type Findings, transactionRepeatedFinding } from "../events/findings.js";
 import type { HeldResponse, Hooks, SettledContext, SettlingContext } from "../events/hooks.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { parseJson } from "../protocol/json.js";
 import { joinValues } from "../route/request.js";
@@ -91,6 +93,7 @@ export interface SettlerDeps extends OutcomeDeps {
   /** Counts runs that are not paid for. */
   readonly runs: { settled(payment: Pick<PendingPayment, "claim" | "payer" | "countedAs">): void };
   readonly listings: Pick<Listings, "note">;
+  readonly findings: Pick<Findings, "add">;
   readonly events: PaymentEvents;
   readonly hooks: Pick<Hooks, "tell" | "hearsOfPaid" | "paid">;
   readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
@@ -189,9 +192,13 @@ export class Settler {
       },
       this.#deps,
     );
-    if (reached.kind === "settled") this.#deps.runs.settled(payment);
-    const outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
-    const record = await this.#record(payment, outcome, start, startedMs);
+    let outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
+    let record = await this.#record(payment, outcome, start, startedMs);
+    if (record === "repeated") {
+      outcome = this.#doubt(payment, outcome);
+      record = await this.#record(payment, outcome, start, startedMs, true);
+    }
+    if (outcome.kind === "settled") this.#deps.runs.settled(payment);
     if (record === "overtaken") return { kind: "overtaken" };
     if (record === "failed" && start.runsHandler && leases.areRenewed) {
       void leases.drop(claim);
@@ -252,15 +259,30 @@ export class Settler {
   }
 
   /**
-   * Writes the outcome down. `overtaken`: another run has the record. `failed`: the store did not take it; the outcome stands, and
-   * the operator has to look.
+   * A facilitator says that this payment was settled by a transaction that has paid for another one. If the chain has shown that it did
+   * both, it may; otherwise the money may not have moved.
+   */
+  #doubt(payment: PendingPayment, outcome: Outcome): Outcome {
+    const { leases, logger, findings } = this.#deps;
+    leases.hold(payment.claim);
+    if (outcome.kind !== "settled" || outcome.isFound === true) return outcome;
+    const { route, network, payer } = factsOf(payment);
+    logger.error("settlement_unknown", { route, network, payer, repeats: idOf(outcome.receipt) });
+    findings.add(transactionRepeatedFinding(route));
+    return { kind: "unknown", retryAfterSeconds: UNRECORDED_RETRY_SECONDS };
+  }
+
+  /**
+   * Writes the outcome down. `overtaken`: another run has the record. `repeated`: its transaction has paid for another payment.
+   * `failed`: the store did not take it; the outcome stands, and the operator has to look.
    */
   async #record(
     payment: PendingPayment,
     outcome: Outcome,
     start: SettlementStart,
     startedMs: number,
-  ): Promise<"done" | "overtaken" | "failed"> {
+    isRepeated = false,
+  ): Promise<"done" | "overtaken" | "repeated" | "failed"> {
     const { store, leases, logger, ledger } = this.#deps;
     const { claim } = payment;
     const { identity, owner } = claim;
@@ -273,7 +295,8 @@ export class Settler {
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
     const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
-    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...recorded } as const;
+    const paidBy = outcome.kind === "settled" && !isRepeated ? nameOf(outcome.receipt) : {};
+    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
     try {
       if (await changeSurely(store, change)) {
         if (outcome.kind === "settled") ledger.settled(payment, entry);
@@ -284,6 +307,7 @@ export class Settler {
         void leases.drop(claim);
         return "overtaken";
       }
+      if (record?.state === "settling" && change.transaction !== undefined) return "repeated";
     } catch {
       // As if it had not changed.
     }
@@ -347,6 +371,15 @@ export class Settler {
     }
   }
 }
+
+/** The transaction for the record, in one spelling; none if there was nothing to move. */
+function nameOf({ network, transaction }: SettlementResponse): Pick<Transition, "transaction"> {
+  if (transaction === "") return {};
+  const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
+  return { transaction: `${canonicalNetwork(network)}|${id}` };
+}
+
+const HEX = /^0x[0-9a-f]+$/i;
 
 /** The transaction, if it looks like one: a facilitator may write anything there. */
 function idOf({ transaction }: SettlementResponse): string | undefined {

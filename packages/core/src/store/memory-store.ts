@@ -52,6 +52,8 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
   const ledger = new MemoryLedger(maxLedgerEntries);
   const records = new Map<string, PaymentRecord>();
   const identifiers = new Set<string>();
+  /** Transactions that have paid, and the identity of what each has paid. */
+  const transactions = new Map<string, string>();
   /** Identities by the minute in which their records are forgotten. */
   const expiries = new Map<number, Set<string>>();
   let lastMinute = 0;
@@ -88,6 +90,10 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
     transition(change: Transition): boolean {
       const record = records.get(change.identity);
       if (record === undefined || !isAllowed(record, change)) return false;
+      if (change.transaction !== undefined) {
+        if ((transactions.get(change.transaction) ?? record.identity) !== record.identity) return false;
+        transactions.set(change.transaction, record.identity);
+      }
       const changed = changeRecord(record, change);
       records.set(changed.identity, changed);
       if (record.identifier !== undefined && changed.identifier === undefined) identifiers.delete(record.identifier);
@@ -126,6 +132,7 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
   function remove(record: PaymentRecord): void {
     records.delete(record.identity);
     if (record.identifier !== undefined) identifiers.delete(record.identifier);
+    if (record.transaction !== undefined) transactions.delete(record.transaction);
     dropResponse(record.identity);
     const minute = expiryMinute(record);
     const expiring = expiries.get(minute);
@@ -227,6 +234,7 @@ function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord 
     leaseUntilMs = record.leaseUntilMs ?? null,
     answer = record.answer ?? null,
     receipt = record.receipt ?? null,
+    transaction = record.transaction,
   } = change;
   return Object.freeze({
     identity: record.identity,
@@ -241,6 +249,7 @@ function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord 
     // A settlement is short, and most responses are dropped at its end: a body is copied only when it is kept for longer.
     ...(answer !== null && { answer: change.to === "settling" ? answer : withOwnBody(answer) }),
     ...(receipt !== null && { receipt }),
+    ...(transaction !== undefined && { transaction }),
   });
 }
 

@@ -221,6 +221,11 @@ export interface PaymentRecord {
   readonly answer?: StoredAnswer;
   /** The facilitator's response to the settlement. */
   readonly receipt?: SettlementResponse;
+  /**
+   * Network and id of the transaction that has paid it, e.g. `eip155:8453|0x5f1c…`: up to 400 characters of well-formed Unicode without
+   * control characters. No two records have the same one.
+   */
+  readonly transaction?: string;
 }
 
 /** A kept response. */
@@ -268,6 +273,8 @@ export interface Transition {
   /** `null` removes it. */
   readonly answer?: StoredAnswer | null;
   readonly receipt?: SettlementResponse;
+  /** See {@link PaymentRecord.transaction}. If another record has it, the change is refused. Of several changes that try, one succeeds. */
+  readonly transaction?: string;
   /** `null` removes it. */
   readonly request?: FacilitatorRequest | null;
   /** `null` removes it. */

@@ -41,12 +41,31 @@ const TOO_LONG = refused("invalid_exact_evm_payload_authorization_valid_before")
 test("readPayment reads the specification's example", () => {
   expect(readPayment(EXAMPLE.payload, REQUIREMENTS, NOW)).toEqual({
     kind: "readable",
+    payload: EXAMPLE.payload,
     identity:
       `eip155:84532|${REQUIREMENTS.asset}|${PAYLOAD.authorization.from}|${PAYLOAD.authorization.nonce}`.toLowerCase(),
     payer: PAYLOAD.authorization.from,
     expiresAtSeconds: VALID_BEFORE,
     expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
   });
+});
+
+test("a payment is passed on in one spelling, without fields that are not signed", () => {
+  const { authorization, signature } = PAYLOAD;
+  const capitals = (text: string) => `0x${text.slice(2).toUpperCase()}`;
+  const { from, to, nonce } = authorization;
+  const spelled = { from: capitals(from), to: capitals(to), nonce: capitals(nonce), more: [] };
+  const change = { signature: capitals(signature), permit2Authorization: {} };
+  expect(read(change, spelled)).toEqual(readPayment(EXAMPLE.payload, REQUIREMENTS, NOW));
+});
+
+test("payers beyond the thousandth are read like the first", () => {
+  for (let at = 0; at < 1_100; at++) {
+    const from = `0x${at.toString(16).padStart(40, "0")}`;
+    expect(read({}, { from })).toMatchObject({ payer: expect.stringMatching(new RegExp(`^${from}$`, "i")) });
+  }
+  const from = PAYLOAD.authorization.from.toLowerCase();
+  expect(read({}, { from })).toMatchObject({ payer: PAYLOAD.authorization.from });
 });
 
 describe("the form of the fields", () => {

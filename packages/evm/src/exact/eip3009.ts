@@ -7,7 +7,7 @@
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
-import { isAddressShaped, sameAddress } from "../address.js";
+import { canonicalAddress, isAddressShaped, sameAddress } from "../address.js";
 import { addressWord } from "../node/node-questions.js";
 import { isDecimal, isSignature, isWord, longestWindowSeconds, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 
@@ -40,7 +40,7 @@ export function readAuthorizationPayment(
 ): PaymentReading {
   const authorization = readAuthorization(payload);
   if (authorization === undefined) return refused("invalid_payload");
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
 
   if (!sameAddress(to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
   if (value !== requirements.amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
@@ -50,10 +50,18 @@ export function readAuthorizationPayment(
   const secondsLeft = expiresAtSeconds - nowSeconds;
   if (secondsLeft > longestWindowSeconds(requirements))
     return refused("invalid_exact_evm_payload_authorization_valid_before");
+  const payer = canonicalAddress(from);
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
+    payload: {
+      signature: signature.toLowerCase(),
+      authorization: {
+        ...{ from: payer, to: requirements.payTo, value, validAfter, validBefore },
+        nonce: nonce.toLowerCase(),
+      },
+    },
     identity: `${requirements.network}|${requirements.asset}|${from}|${nonce}`.toLowerCase(),
-    payer: from,
+    payer,
     expiresAtSeconds,
     expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
   };

@@ -67,6 +67,7 @@ describe.each(KINDS)("readPayment of %s by Permit2", (kind) => {
     const identity = `eip155:84532|permit2|0x857b06519e91e3a54538791bdbb0e22373e36b66|${BigInt(NONCE)}`;
     const reading = {
       kind: "readable",
+      payload: payloadOf(kind),
       identity,
       payer: "0x857b06519E91e3A54538791bDbb0E22373e36b66",
       expiresAtSeconds: NOW + 300,
@@ -75,7 +76,13 @@ describe.each(KINDS)("readPayment of %s by Permit2", (kind) => {
     expect(read(kind, payloadOf(kind))).toEqual(reading);
     expect(read(kind, changed(kind, "permit2Authorization.nonce", NONCE))).toEqual(reading);
     const from = "0x857B06519E91E3A54538791BDBB0E22373E36B66";
-    expect(read(kind, changed(kind, "permit2Authorization.from", from))).toMatchObject({ identity, payer: from });
+    expect(read(kind, changed(kind, "permit2Authorization.from", from))).toEqual(reading);
+  });
+
+  test("a payment is passed on without fields that are not signed", () => {
+    const spelled = { more: 1, authorization: { from: STRANGER }, ...payloadOf(kind) };
+    expect(read(kind, spelled)).toMatchObject({ payload: payloadOf(kind) });
+    expect(read(kind, changed(kind, "permit2Authorization.witness.extra", "0x"))).toEqual(read(kind, payloadOf(kind)));
   });
 
   const REFUSED: readonly (readonly [path: string, value: unknown, reason: string, why: string])[] = [

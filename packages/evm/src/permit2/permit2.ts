@@ -8,7 +8,7 @@
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
-import { isAddressShaped, lowerCase, sameAddress } from "../address.js";
+import { canonicalAddress, isAddressShaped, lowerCase, sameAddress } from "../address.js";
 import { addressWord, uintWord } from "../node/node-questions.js";
 import {
   isSignature,
@@ -103,13 +103,40 @@ export function readPermitPayment(
   const secondsLeft = permit.deadline - BigInt(nowSeconds);
   if (secondsLeft > longestWindowSeconds(requirements))
     return refused("invalid_exact_evm_payload_authorization_valid_before");
+  const canonical = canonicalPayload(permit, { kind, requirements });
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
+    payload: canonical,
     // Permit2 counts nonces by payer, not by token.
     identity: [requirements.network, "permit2", permit.from, permit.nonce].join("|").toLowerCase(),
-    payer: permit.from,
+    payer: canonical.permit2Authorization.from,
     expiresAtSeconds: Number(permit.deadline),
     expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
+  };
+}
+
+/** Writes a permit that agrees with the terms. */
+function canonicalPayload(
+  permit: Permit,
+  { kind, requirements }: { readonly kind: ProxyKind; readonly requirements: PaymentRequirements },
+) {
+  const { from, nonce, deadline, validAfter, facilitator, signature } = permit;
+  const { asset: token, amount, payTo: to } = requirements;
+  const witness = {
+    to,
+    ...(facilitator === undefined ? {} : { facilitator: canonicalAddress(facilitator) }),
+    validAfter: validAfter.toString(),
+  };
+  return {
+    signature: signature.toLowerCase(),
+    permit2Authorization: {
+      from: canonicalAddress(from),
+      permitted: { token, amount },
+      spender: PROXIES[kind],
+      nonce: nonce.toString(),
+      deadline: deadline.toString(),
+      witness,
+    },
   };
 }
 

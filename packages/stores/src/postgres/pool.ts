@@ -31,6 +31,8 @@ export function checkPool(pool: unknown, issues: Issues): void {
 const AGAIN = new Set(["40001", "40P01"]);
 const MOST_TRIES = 5;
 
+const UNIQUE_VIOLATION = "23505";
+
 /** Called with the rows of a statement whose time was over. */
 type OnLate = (rows: readonly Row[]) => void;
 
@@ -55,16 +57,25 @@ export class Database {
     return this.#running === 0;
   }
 
-  /** Runs a statement, and returns its rows. An error of the server has advice by its SQLSTATE. */
+  /**
+   * Runs a statement, and returns its rows. An error of the server has advice by its SQLSTATE.
+   *
+   * @param unique - A statement that an index of unique values refuses has no rows. Default: it fails.
+   */
   async run(
     text: string,
     values: readonly Value[],
-    { onLate, advice = ADVICE }: { onLate?: OnLate | undefined; advice?: Advice } = {},
+    {
+      onLate,
+      unique = false,
+      advice = ADVICE,
+    }: { onLate?: OnLate | undefined; unique?: boolean; advice?: Advice } = {},
   ): Promise<readonly Row[]> {
     this.#running += 1;
     try {
       return await this.#tryAgain(text, values, onLate);
     } catch (error) {
+      if (unique && codeOf(error) === UNIQUE_VIOLATION) return [];
       throw explained(error, advice);
     } finally {
       this.#running -= 1;

@@ -199,6 +199,7 @@ describe("tables of version 1", () => {
       "version1_payments_forget",
       "version1_payments_identifier_key",
       "version1_payments_open",
+      "version1_payments_paid_by",
       "version1_payments_pkey",
     ]);
     await pool.end();

@@ -135,7 +135,7 @@ class Postgres implements PostgresStore {
       UNION ALL SELECT 'identifier_taken', forget_at_ms, ${MARKED_COLUMNS} FROM ${this.#table}
         WHERE identifier = $7::text AND key <> $1::bytea`,
       [key, identity, binding, owner, expiresAtMs, forgetAtMs, identifier ?? null, leaseUntilMs ?? null],
-      onLate,
+      { onLate },
     );
     const of = (kind: string) => rows.find((row) => row["kind"] === kind);
     if (of("claimed") !== undefined) return { kind: "claimed" };
@@ -176,6 +176,7 @@ class Postgres implements PostgresStore {
         RETURNING key, is_watched
       )${recorded} SELECT ${NOTIFY} FROM changed`,
       values,
+      { unique: change.transaction !== undefined },
     );
     return rows.length > 0;
   }
@@ -326,8 +327,12 @@ class Postgres implements PostgresStore {
     );
   }
 
-  async #run(text: string, values: readonly Value[], onLate?: (rows: readonly Row[]) => void): Promise<readonly Row[]> {
-    const rows = await this.#database.run(text, values, { onLate });
+  async #run(
+    text: string,
+    values: readonly Value[],
+    how?: { readonly onLate?: (rows: readonly Row[]) => void; readonly unique?: boolean },
+  ): Promise<readonly Row[]> {
+    const rows = await this.#database.run(text, values, how);
     this.#sweeper.tryNow();
     return rows;
   }

@@ -8,7 +8,7 @@ import { UNFINISHED_SQL } from "../row.js";
 import { ledgerSchema } from "./ledger.js";
 
 /** The version of the tables, in the table of kept values. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The oldest server, as `server_version_num`. */
 export const OLDEST_SERVER = 130_000;
@@ -20,7 +20,7 @@ export const OLDEST_SERVER = 130_000;
  * @param prefix - Begins the names of all tables. Default `farebox`.
  */
 export function schema(prefix: string = "farebox"): string {
-  // Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
+  // Version 3 did not know which transaction had paid. Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
   // unfinished states asks for none of these two.
   // The key is a SHA-256, since an identity may be longer than an index accepts.
   return `DO $farebox$
@@ -42,8 +42,11 @@ BEGIN
     answer text,
     body bytea,
     receipt text,
-    is_watched boolean NOT NULL DEFAULT false
+    is_watched boolean NOT NULL DEFAULT false,
+    paid_by text COLLATE "C"
   );
+  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS paid_by text COLLATE "C";
+  CREATE UNIQUE INDEX IF NOT EXISTS ${prefix}_payments_paid_by ON ${prefix}_payments (paid_by);
   DROP INDEX IF EXISTS ${prefix}_payments_unfinished;
   CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (key) WHERE state IN (${UNFINISHED_SQL});
   CREATE INDEX IF NOT EXISTS ${prefix}_payments_forget ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN ('settling', 'unknown');

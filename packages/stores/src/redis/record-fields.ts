@@ -21,6 +21,7 @@ const FIELDS = {
   answer: "h",
   body: "y",
   receipt: "r",
+  transaction: "t",
 } as const;
 
 /** The fields of a new record, and their values by turns. */
@@ -41,13 +42,14 @@ export function fieldsOfChange(change: Transition): { written: readonly string[]
     if (value === null) removed.push(field);
     else if (value !== undefined) written.push(field, value);
   };
-  const { newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt } = change;
+  const { newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt, transaction } = change;
   add(FIELDS.owner, newOwner);
   add(FIELDS.facilitator, facilitator);
   add(FIELDS.identifier, identifier);
   add(FIELDS.request, request && JSON.stringify(request));
   add(FIELDS.leaseUntilMs, typeof leaseUntilMs === "number" ? String(leaseUntilMs) : leaseUntilMs);
   add(FIELDS.receipt, receipt && JSON.stringify(receipt));
+  add(FIELDS.transaction, transaction);
   add(FIELDS.answer, answer && JSON.stringify({ status: answer.status, headers: answer.headers }));
   add(FIELDS.body, answer && base64Of(answer.body));
   return { written, removed };
@@ -66,6 +68,7 @@ export function readRecord(reply: readonly unknown[]): PaymentRecord | undefined
   const lease = fields.get(FIELDS.leaseUntilMs);
   const answer = fields.get(FIELDS.answer);
   const receipt = fields.get(FIELDS.receipt);
+  const transaction = fields.get(FIELDS.transaction);
   return {
     identity: required(FIELDS.identity),
     binding: required(FIELDS.binding),
@@ -80,6 +83,7 @@ export function readRecord(reply: readonly unknown[]): PaymentRecord | undefined
       answer: { ...JSON.parse(answer), body: Buffer.from(required(FIELDS.body), "base64") },
     }),
     ...(receipt !== undefined && { receipt: JSON.parse(receipt) }),
+    ...(transaction !== undefined && { transaction }),
   };
 }
 

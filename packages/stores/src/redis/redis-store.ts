@@ -128,7 +128,8 @@ class Redis implements RedisStore {
     if (!TRANSITIONS[from].includes(to)) return false;
     const { written, removed } = fieldsOfChange(change);
     const own = [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")];
-    const keys = [...own, ...ledgerKeys((...parts) => this.#key(...parts))];
+    const paidBy = change.transaction === undefined ? [] : [this.#key("t", change.transaction)];
+    const keys = [...own, ...ledgerKeys((...parts) => this.#key(...parts)), ...paidBy];
     const head = [identity, this.#key("c", identity), from, owner, to, ...wordsOf(entry), String(written.length)];
     return Number(await this.#run(TRANSITION, keys, [...head, ...written, ...removed])) === 1;
   }

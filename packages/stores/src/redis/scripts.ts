@@ -1,7 +1,7 @@
 /**
  * The scripts. Redis runs each as a whole, so that each operation is atomic.
  *
- * A record is a hash. Its fields are the constants of `record-fields.ts`. The key of an identifier holds the identity of its payment. All
+ * A record is a hash. Its fields are the constants of `record-fields.ts`. The key of an identifier, and that of a transaction, hold the identity of its payment. All
  * keys have one hash tag, so they lie on one node of a cluster.
  *
  * @module
@@ -48,13 +48,19 @@ end
 return 'claimed'`);
 
 /**
- * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of the ledger.
+ * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of the ledger, then that of a transaction or none.
  * ARGV: identity, channel, from, owner, to, id, JSON and time of an entry, number of values to write, fields and values to write, fields to
  * remove. Returns 1 or 0.
  */
 export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}${RECORD}
 local old = redis.call('HMGET', KEYS[1], 's', 'o', 'e', 'i')
 if old[1] ~= ARGV[3] or old[2] ~= ARGV[4] then return 0 end
+if KEYS[8] then
+  local paid = redis.call('GET', KEYS[8])
+  if paid and paid ~= ARGV[1] then return 0 end
+  redis.call('SET', KEYS[8], ARGV[1])
+  redis.call('PEXPIREAT', KEYS[8], forgetAt(old[3]))
+end
 local written = tonumber(ARGV[9])
 redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 10, 9 + written))
 local identifierKey = old[4] and (KEYS[3] .. old[4])

@@ -80,15 +80,19 @@ export class Connection {
   /**
    * Sets up the file, once for each connection. Holds up the process while others set it up, up to the time limit.
    *
+   * @param update - Called when the tables are there. Returns what is to be changed about them.
    * @throws StoreError if SQLite is too old, or the file cannot be used
    */
-  open(schema: string): void {
+  open(schema: string, update: () => string): void {
     const until = performance.now() + this.#limitMs;
     for (let tries = 0; ; tries++) {
       try {
         this.#checkVersion();
         this.#database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`);
-        this.#inTransaction(() => this.#database.exec(schema));
+        this.#inTransaction(() => {
+          this.#database.exec(schema);
+          this.#database.exec(update());
+        });
         this.#file = this.#findFile();
         return;
       } catch (error) {

@@ -58,7 +58,7 @@ export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}
   const check = (issues: Parameters<typeof checkDatabase>[1]) => checkDatabase(database, issues);
   const { prefix, timeoutMs, now } = parseOptions(options, { tables: true, check });
   const connection = new Connection(database, timeoutMs);
-  connection.open(schema(prefix));
+  connection.open(schema(prefix), () => update(connection, prefix));
   return new Sqlite(connection, prefix, now);
 }
 
@@ -135,6 +135,9 @@ class Sqlite implements SqliteStore {
     if (hasEnded) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
     if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
     const row = await this.#connection.write(() => {
+      const { transaction = null } = change;
+      const paid = `SELECT 1 FROM ${this.#table} WHERE paid_by = ? AND identity <> ?`;
+      if (transaction !== null && this.#connection.get(paid, transaction, identity) !== undefined) return undefined;
       const changed = this.#connection.get(
         `UPDATE ${this.#table} SET ${sets.join(", ")}
          WHERE identity = ? AND state = ? AND owner = ? AND (forget_at_ms > ? OR state IN (${UNFINISHED_SQL}))
@@ -258,6 +261,14 @@ class Sqlite implements SqliteStore {
 /** `PRAGMA synchronous`: each commit waits for the disk. */
 const FULL = 2;
 
+/** A file of an earlier version does not know which transaction has paid. */
+function update(connection: Connection, prefix: string): string {
+  const table = `${prefix}_payments`;
+  const columns = connection.all(`SELECT name FROM pragma_table_info('${table}')`).map(({ name }) => name);
+  const add = columns.includes("paid_by") ? "" : `ALTER TABLE ${table} ADD COLUMN paid_by TEXT;`;
+  return `${add} CREATE UNIQUE INDEX IF NOT EXISTS ${table}_paid_by ON ${table} (paid_by)`;
+}
+
 /** The first two indices were for fewer unfinished states, by other names. */
 function schema(prefix: string): string {
   return `
@@ -276,7 +287,8 @@ function schema(prefix: string): string {
       lease_until_ms INTEGER,
       answer TEXT,
       body BLOB,
-      receipt TEXT
+      receipt TEXT,
+      paid_by TEXT
     );
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_ended ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});

@@ -8,8 +8,10 @@ describe("an ordinary payment", () => {
   test.each(["legacy", 0] as const)(
     "a payment in a message of version %s is readable, and its payer is the transfer's authority",
     (version) => {
-      expect(readTransferPayment(payload({ version }), requirements(), NOW)).toEqual({
+      const paid = payload({ version });
+      expect(readTransferPayment(paid, requirements(), NOW)).toEqual({
         kind: "readable",
+        payload: paid,
         identity: expect.stringMatching(/^solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1\|[0-9a-f]{64}$/),
         payer: PAYER.publicKey.toBase58(),
         expiresAtSeconds: NOW + 300,
@@ -27,6 +29,13 @@ describe("an ordinary payment", () => {
     const reading = readTransferPayment(payload(), requirements({ maxTimeoutSeconds }), NOW);
     expect(reading).toMatchObject({ expiresAtSeconds: NOW + remembered });
   });
+});
+
+test("a payment is passed on without a signature of its fee payer, and without other fields", () => {
+  const paid = payload();
+  const wire = Buffer.from(paid.transaction, "base64").fill(9, 1, 65);
+  const spelled = { signature: "0x", transaction: wire.toString("base64"), more: {} };
+  expect(readTransferPayment(spelled, requirements(), NOW)).toEqual(readTransferPayment(paid, requirements(), NOW));
 });
 
 describe("two payments", () => {

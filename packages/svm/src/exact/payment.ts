@@ -7,7 +7,15 @@
  */
 import { createHash } from "node:crypto";
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
-import { accept, fieldsOf, isSignedBy, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import {
+  accept,
+  fieldsOf,
+  isSignedBy,
+  type Reading,
+  type Refusal,
+  refuse,
+  SIGNATURE_BYTES,
+} from "@farebox/core/scheme";
 import {
   associatedTokenAccount,
   COMPUTE_BUDGET,
@@ -90,9 +98,10 @@ export function readTransferPayment(
   const terms = readTerms(requirements);
   const payment = terms.ok ? readSvmPayment(payload, terms.value) : terms;
   if (!payment.ok) return { kind: "refused", reason: payment.reason };
-  const { digest, payer } = payment.value;
+  const { digest, payer, transaction } = payment.value;
   return {
     kind: "readable",
+    payload: { transaction: writeUnpaid(transaction) },
     // The chain executes a message once, with any signatures and in any encoding.
     identity: `${requirements.network}|${digest}`,
     payer,
@@ -100,6 +109,12 @@ export function readTransferPayment(
     settleBySeconds: Math.floor(nowSeconds) + SETTLE_SECONDS,
     expiredReason: "invalid_transaction_state",
   };
+}
+
+/** Writes a transaction as its fee payer gets it: that one signs last, so its signature is a client's invention. */
+function writeUnpaid({ signatures: [, ...others], message }: Transaction): string {
+  const count = Buffer.of(others.length + 1);
+  return Buffer.concat([count, Buffer.alloc(SIGNATURE_BYTES), ...others, message]).toString("base64");
 }
 
 function memorySeconds(maxTimeoutSeconds: number): number {

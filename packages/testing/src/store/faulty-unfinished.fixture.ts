@@ -196,6 +196,9 @@ export function keepsUnfinished(now: () => number): PaymentStore {
     transition({ identity, from, to, owner, newOwner = owner, ...fields }) {
       const record = records.get(identity);
       if (record?.state !== from || record.owner !== owner || !TRANSITIONS[from].includes(to)) return false;
+      const { transaction } = fields;
+      const others = [...records.values()].filter((one) => one !== record);
+      if (transaction !== undefined && others.some((one) => one.transaction === transaction)) return false;
       const written = Object.entries(fields).filter(([, value]) => value !== undefined);
       const next = Object.assign({ ...record, state: to, owner: newOwner }, Object.fromEntries(written));
       for (const [name, value] of written) if (value === null) Reflect.deleteProperty(next, name);

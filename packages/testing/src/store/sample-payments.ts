@@ -135,7 +135,15 @@ export async function moved(
 }
 
 /** The fields that a transition may write or remove. */
-const CHANGEABLE = ["answer", "facilitator", "receipt", "request", "leaseUntilMs", "identifier"] as const;
+const CHANGEABLE = [
+  "answer",
+  "facilitator",
+  "receipt",
+  "request",
+  "leaseUntilMs",
+  "identifier",
+  "transaction",
+] as const;
 
 function expectedAfter(record: PaymentRecord, change: Pick<Transition, "to"> & Partial<Transition>): PaymentRecord {
   // `undefined` keeps a field, `null` removes it.

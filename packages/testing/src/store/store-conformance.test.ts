@@ -7,6 +7,7 @@ import * as identifiers from "./faulty-identifiers.fixture.js";
 import * as ledger from "./faulty-ledger.fixture.js";
 import * as parts from "./faulty-parts.fixture.js";
 import * as faulty from "./faulty-stores.fixture.js";
+import * as transactions from "./faulty-transactions.fixture.js";
 import * as unfinished from "./faulty-unfinished.fixture.js";
 import { StoreError, type StoreTraits } from "./stage.js";
 import { createStoreConformance } from "./store-conformance.js";
@@ -127,6 +128,15 @@ const FAULTY_STORES: readonly Faulty[] = [
   ["identities are normalised", (now) => faulty.renaming(now, (identity) => identity.normalize()), /odd identities/],
 ];
 
+const WRONG_ABOUT_TRANSACTIONS: readonly Faulty[] = [
+  ["transactions are ignored", transactions.ignoresTransactions, /pays for one of 16 payments/],
+  ["transactions are not returned", transactions.hidesTransactions, /kept by later transitions/],
+  ["transactions are read before they are written", transactions.looksThenPays, /pays for one of 16 payments/],
+  ["a refused transition takes its transaction", transactions.paysBeforeItRefuses, /takes none/],
+  ["a refused transition is made without it", transactions.settlesAnyway, /pays for one of 16|changes nothing/],
+  ["transactions are in lower case", transactions.transactionsInLowerCase, /odd ones/],
+];
+
 const WRONG_ABOUT_IDENTIFIERS: readonly Faulty[] = [
   ["identifiers are ignored", identifiers.ignoresIdentifiers, /belongs to one of 200 payments/],
   ["identifiers are read before they are written", identifiers.looksThenIdentifies, /one of 200 payments/],
@@ -171,7 +181,12 @@ const WRONG_ABOUT_UNFINISHED: readonly Faulty[] = [
   ["removed payments stay unfinished", unfinished.remembersWhatIsForgotten, /listed for as long as it is kept/],
 ];
 
-const ALL_FAULTY_STORES: readonly Faulty[] = [...FAULTY_STORES, ...WRONG_ABOUT_IDENTIFIERS, ...WRONG_ABOUT_UNFINISHED];
+const ALL_FAULTY_STORES: readonly Faulty[] = [
+  ...FAULTY_STORES,
+  ...WRONG_ABOUT_TRANSACTIONS,
+  ...WRONG_ABOUT_IDENTIFIERS,
+  ...WRONG_ABOUT_UNFINISHED,
+];
 
 type FaultyDatabase = readonly [fault: string, open: Open, check: RegExp];
 

@@ -18,6 +18,7 @@ import { LEDGER_CHECKS, REOPEN_LEDGER_CHECKS } from "./ledger-checks.js";
 import { KEEP_CHECKS, RENEW_CHECKS, REOPEN_KEEP_CHECKS, RUN_CHECKS, WATCH_CHECKS } from "./optional-checks.js";
 import { MINUTE_MS } from "./sample-payments.js";
 import { type Check, type OpenedStore, type Stage, type StoreClock, StoreError, type StoreTraits } from "./stage.js";
+import { TRANSACTION_CHECKS } from "./transaction-checks.js";
 import { TRANSITION_CHECKS } from "./transition-checks.js";
 import { UNFINISHED_CHECKS } from "./unfinished-checks.js";
 
@@ -63,6 +64,7 @@ function checksFor(traits: StoreTraits): readonly Check[] {
     ...TRANSITION_CHECKS,
     ...RELEASE_CHECKS,
     ...IDENTIFIER_CHECKS,
+    ...TRANSACTION_CHECKS,
     ...FIELD_CHECKS,
     ...UNFINISHED_CHECKS,
     ...KEEPING_CHECKS,

@@ -101,7 +101,7 @@ export class SalesByHand {
     context: CallByHand,
   ): Promise<VerifyResponse> {
     const sale = await this.#sell(this.#routeFor(requirements, context));
-    const call = this.#calls.watch(payload);
+    const call = this.#watch(payload, requirements);
     try {
       const verified = await calls.run(context, () => sale.verify(payload, optionsFor(payload, context)));
       if (verified.kind === "verified") return { isValid: true, payer: verified.payment.payer };
@@ -126,7 +126,7 @@ export class SalesByHand {
     requirements: PaymentRequirements,
     context: CallByHand & { readonly overrides: SettlementOverrides | undefined },
   ): Promise<SettleResponse> {
-    const call = this.#calls.watch(payload);
+    const call = this.#watch(payload, requirements);
     try {
       const ended = await calls.run(context, () => this.#settle(payload, requirements, context));
       if ("success" in ended) return ended;
@@ -163,6 +163,12 @@ export class SalesByHand {
   /** Charges nothing for a verified payment: it can be sent again. */
   async release(payload: PaymentPayload, requirements: PaymentRequirements): Promise<void> {
     await this.#find(payload, requirements)?.release();
+  }
+
+  /** A facilitator gets the payload as its scheme has read it. */
+  #watch(payload: PaymentPayload, requirements: PaymentRequirements): WatchedCall {
+    const terms = requirements as unknown as NativeRequirements;
+    return this.#calls.watch(this.#engine().engine.canonicalPayload(payload as unknown as NativePayload, terms));
   }
 
   #find(payload: PaymentPayload, requirements: PaymentRequirements) {

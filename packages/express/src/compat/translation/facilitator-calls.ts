@@ -22,9 +22,9 @@ export interface WatchedCall {
 export class FacilitatorCalls {
   readonly #watched = new Map<string, { calls: number; thrown: unknown }>();
 
-  /** @param payment - What a client sent: anything. */
-  watch(payment: { readonly payload: unknown } | null): WatchedCall {
-    const key = keyOf(payment?.payload);
+  /** @param payload - As a facilitator gets it. */
+  watch(payload: unknown): WatchedCall {
+    const key = keyOf(payload);
     const watched = this.#watched.get(key) ?? { calls: 0, thrown: undefined };
     watched.calls++;
     this.#watched.set(key, watched);

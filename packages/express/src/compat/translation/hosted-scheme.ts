@@ -90,6 +90,8 @@ const readPayment: Scheme["readPayment"] = (payload, { network, maxTimeoutSecond
   const digest = hash.digest("hex");
   return {
     kind: "readable",
+    // Nothing is known of its fields.
+    payload: payload as Readonly<Record<string, unknown>>,
     identity: `${network}|${digest}`,
     payer: digest,
     expiresAtSeconds: nowSeconds + maxTimeoutSeconds,
