@@ -1,7 +1,7 @@
 /**
  * A client chooses its request's conditions, so they give it nothing: neither a response for nothing, nor a part of one.
  */
-import type { RouteConfig } from "@farebox/express";
+import type { PaymentOption, RouteConfig } from "@farebox/express";
 import type { Request, RequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { openShop, PRICED, VERSIONS } from "./shop.js";
@@ -15,16 +15,18 @@ const CONDITIONS: readonly Readonly<Record<string, string>>[] = [
   { "If-Unmodified-Since": "Sat, 01 Jan 2000 00:00:00 GMT" },
 ];
 
+const OPTION = PRICED.accepts as PaymentOption;
+
 const WAYS: readonly (readonly [name: string, route: RouteConfig])[] = [
   ["after", PRICED],
   ["before", { ...PRICED, settle: "before" }],
-  ["upto", { ...PRICED, accepts: { ...PRICED.accepts, scheme: "upto" } as RouteConfig["accepts"] }],
+  ["upto", { ...PRICED, accepts: { ...OPTION, scheme: "upto" } }],
   [
     "metered",
     {
       ...PRICED,
       unmetered: "maximum",
-      accepts: { ...PRICED.accepts, scheme: "upto", settle: "metered" } as RouteConfig["accepts"],
+      accepts: { ...OPTION, scheme: "upto", settle: "metered" },
     },
   ],
 ];

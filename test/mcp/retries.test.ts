@@ -76,7 +76,7 @@ describe("a tool that is settled before its handler", () => {
 test("a copy without the identifier gets no challenge over MCP while the outcome is unknown", async () => {
   const shop = await openShop({
     sell: (tools, { count }) => {
-      const run = () => ({ content: [{ type: "text", text: `run ${count()}` }] }) as const;
+      const run = async () => ({ content: [{ type: "text" as const, text: `run ${count()}` }] });
       tools.tool("goods", { price: "$0.01" }, run);
       tools.tool("other", { price: "$0.01" }, run);
     },

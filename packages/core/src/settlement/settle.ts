@@ -295,7 +295,10 @@ export class Settler {
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
     const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
-    const paidBy = outcome.kind === "settled" && !isRepeated ? nameOf(outcome.receipt) : {};
+    const { transaction = "", network = "" } = outcome.kind === "settled" && !isRepeated ? outcome.receipt : {};
+    // One spelling for each transaction; an empty one moved nothing.
+    const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
+    const paidBy = id === "" ? {} : { transaction: `${canonicalNetwork(network)}|${id}` };
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
     try {
       if (await changeSurely(store, change)) {
@@ -370,13 +373,6 @@ export class Settler {
         outcome satisfies never;
     }
   }
-}
-
-/** The transaction for the record, in one spelling; none if there was nothing to move. */
-function nameOf({ network, transaction }: SettlementResponse): Pick<Transition, "transaction"> {
-  if (transaction === "") return {};
-  const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
-  return { transaction: `${canonicalNetwork(network)}|${id}` };
 }
 
 const HEX = /^0x[0-9a-f]+$/i;

@@ -13,7 +13,7 @@ import type { Open } from "./faulty-databases.fixture.js";
 import { connectionTo, reading } from "./faulty-stores.fixture.js";
 
 /** A store that has everything. */
-export type FullStore = Required<Omit<PaymentStore, "ready">>;
+export type FullStore = Required<Omit<PaymentStore, "ready" | "close">>;
 
 /** A memory store with everything. */
 export function createFullStore(now: () => number): FullStore {
