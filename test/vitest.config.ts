@@ -41,6 +41,8 @@ export default defineConfig({
   root,
   test: {
     exclude: ["**/node_modules/**", "**/dist/**"],
+    // Built packages are loaded by Node itself, as sellers load them.
+    server: { deps: { external: [/\/packages\/[\w-]+\/dist\//] } },
     projects: [
       // To load Express, viem and our packages anew for each of 300 files took as long as to run the tests.
       // `leave-no-trace.ts` checks that a file changes nothing for the next one.
