@@ -53,16 +53,18 @@ export default defineConfig({
           include: files,
           exclude: [...alone, ...left],
           isolate: false,
-          setupFiles: "test/leave-no-trace.ts",
+          setupFiles: ["test/quiet.ts", "test/leave-no-trace.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: alone } },
+      { extends: true, test: { name: "alone", include: alone, setupFiles: "test/quiet.ts" } },
     ],
     // Failed tests with what they printed, and a summary.
     reporters:
       results === undefined
         ? ["minimal"]
         : ["minimal", ["json", { outputFile: results }], reportUnhandledErrors(results)],
+    // What no test caused, such as a line that a background task writes after its test, is not shown.
+    onConsoleLog: (_log, _type, entity) => entity !== undefined,
     // On two cores vitest would take one. Many tests wait for processes and timers, so three are faster than two.
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // No retries: a test that fails once has found something.
