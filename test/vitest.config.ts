@@ -41,6 +41,8 @@ export default defineConfig({
   root,
   test: {
     exclude: ["**/node_modules/**", "**/dist/**"],
+    // Built packages are loaded by Node itself, as sellers load them.
+    server: { deps: { external: [/\/packages\/[\w-]+\/dist\//] } },
     projects: [
       // To load Express, viem and our packages anew for each of 300 files took as long as to run the tests.
       // `leave-no-trace.ts` checks that a file changes nothing for the next one.
@@ -51,16 +53,18 @@ export default defineConfig({
           include: files,
           exclude: [...alone, ...left],
           isolate: false,
-          setupFiles: "test/leave-no-trace.ts",
+          setupFiles: ["test/quiet.ts", "test/leave-no-trace.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: alone } },
+      { extends: true, test: { name: "alone", include: alone, setupFiles: "test/quiet.ts" } },
     ],
     // Failed tests with what they printed, and a summary.
     reporters:
       results === undefined
         ? ["minimal"]
         : ["minimal", ["json", { outputFile: results }], reportUnhandledErrors(results)],
+    // What no test caused, such as a line that a background task writes after its test, is not shown.
+    onConsoleLog: (_log, _type, entity) => entity !== undefined,
     // On two cores vitest would take one. Many tests wait for processes and timers, so three are faster than two.
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // No retries: a test that fails once has found something.

@@ -12,21 +12,15 @@
  *
  * @module
  */
-import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, posix, relative } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { checkPackage as attw, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { importsOf } from "./imports.mjs";
 import { listPackages, packAll, ROOT, readFileInTar } from "./pack.mjs";
-
-const run = promisify(execFile);
-
-const ATTW = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@arethetypeswrong/cli/package.json")));
 
 const REQUIRED = ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"];
 const ALLOWED = [
@@ -130,12 +124,11 @@ async function runPublint(tarball, manifest) {
   return messages.map((message) => `publint: ${formatMessage(message, manifest, { color: false })}`);
 }
 
+/** What a resolution of types finds wrong, as `attw --profile esm-only` judges it. */
 async function runAttw(tarball) {
-  const options = ["--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"];
-  try {
-    await run(process.execPath, [ATTW, tarball, ...options]);
-    return [];
-  } catch (error) {
-    return [`attw: ${error.stdout || error.message}`];
-  }
+  const { types, problems } = await attw(createPackageFromTarballData(readFileSync(tarball)));
+  if (types === false) return ["attw: no types"];
+  return problems
+    .filter(({ resolutionKind }) => resolutionKind !== "node10" && resolutionKind !== "node16-cjs")
+    .map((problem) => `attw: ${JSON.stringify(problem)}`);
 }
