@@ -1,9 +1,10 @@
 /**
  * Plays a sequence, and returns its transcript.
  *
- * Nothing waits for a duration. After each thing that is done, `rest` lets the process go on until nothing happens any more: all bytes
- * have arrived, no call is under way, and several turns of the event loop have brought nothing new. So what is done next always meets
- * the same state, on a fast machine and on a slow one.
+ * Nothing waits for a duration, and nothing is left to the kernel but the calls of a store behind a network. After each thing that is
+ * done, `rest` lets the process go on until nothing happens any more: all bytes have arrived, and several turns of the event loop have
+ * brought nothing new. Then a store gets the call that has waited longest, alone, and so on until none is left. So what is done next
+ * always meets the same state, on a fast machine and on a slow one.
  *
  * @module
  */
@@ -28,8 +29,8 @@ import { changed, isGood, type Payment, sign, type Variant, write } from "./wall
 /** Turns of the event loop without anything new. The longest silent way between two lines takes four. */
 const QUIET_TURNS = 10;
 
-/** More than any sequence takes until it rests, however slow the machine is: each turn brings it further. */
-const MOST_TURNS = 3_000_000;
+/** More than any sequence takes until it rests: each turn brings it further. */
+const MOST_TURNS = 100_000;
 
 /** Longer than any request waits for anything. */
 const MOST_WAITS = 400;
@@ -58,7 +59,7 @@ interface Request {
 /** Plays a sequence. Rejects if it never comes to rest. */
 export async function play(stage: Stage, sequence: Sequence): Promise<string> {
   const clock = new Clock();
-  const uninstall = clock.install();
+  const uninstall = [clock.install(), stage.network.install()];
   try {
     const shelf = await stage.warehouse.open(clock.now);
     const game = new Game(stage, sequence, clock, shelf);
@@ -69,7 +70,7 @@ export async function play(stage: Stage, sequence: Sequence): Promise<string> {
       await shelf.close();
     }
   } finally {
-    uninstall();
+    for (const one of uninstall) one();
   }
 }
 
@@ -87,11 +88,6 @@ class Game {
   readonly #requests: Request[] = [];
   readonly #orders: Order[] = [];
   readonly #runs: Run[] = [];
-  /** Calls of the store, and of facilitators behind HTTP, that have not ended. */
-  #calls = 0;
-  #held = 0;
-  /** Told when such a call ends, or is held. */
-  #wake = (): void => {};
   #challenge: PaymentRequired | undefined;
 
   constructor(stage: Stage, sequence: Sequence, clock: Clock, shelf: Shelf) {
@@ -110,39 +106,11 @@ class Game {
     stage.putBehind(this.#chain.facilitator);
     const servers = stage.servers.slice(0, facilitators);
     this.#faults = servers.map(({ faults }) => ({
-      next: (operation, fault) => {
-        const { reached } = faults.next(operation, fault);
-        if (fault.kind !== "hold") return;
-        void reached.then(() => {
-          this.#held++;
-          this.#wake();
-        });
-      },
+      next: (operation, fault) => void faults.next(operation, fault),
       always: (operation, fault) => void faults.always(operation, fault),
-      clear: () => {
-        faults.clear();
-        this.#held = 0;
-      },
+      clear: () => faults.clear(),
     }));
-    this.#facilitators = servers.map(({ url }) => this.#counted(createHttpFacilitator({ url })));
-  }
-
-  /** A call over HTTP is under way until it has ended, or is held. */
-  #counted(facilitator: Facilitator): Facilitator {
-    const follow = async <T>(call: Promise<T>): Promise<T> => {
-      this.#calls++;
-      try {
-        return await call;
-      } finally {
-        this.#calls--;
-        this.#wake();
-      }
-    };
-    return {
-      verify: (request, options) => follow(facilitator.verify(request, options)),
-      settle: (request, options) => follow(facilitator.settle(request, options)),
-      supported: (options) => follow(facilitator.supported(options)),
-    };
+    this.#facilitators = servers.map(({ url }) => createHttpFacilitator({ url }));
   }
 
   async play(): Promise<string> {
@@ -196,11 +164,7 @@ class Game {
       nameOf: (text) => this.#nameOf(text),
       laneOf: (payment) => (isDead() ? undefined : `seller ${at}${payment === "" ? "" : `, ${payment}`}`),
     };
-    const store = recorded(connection.store, scribe, (by) => {
-      if (isDead()) return;
-      this.#calls += by;
-      this.#wake();
-    });
+    const store = recorded(connection.store, scribe);
     place.onFirstByte = (request, status) => {
       const lane = scribe.laneOf(this.#paymentOf(request));
       if (lane !== undefined) scribe.transcript.note("response", lane, `${request} begins: ${status}`);
@@ -244,36 +208,17 @@ class Game {
 
   /** Lets everything go on until nothing happens any more. */
   async rest(): Promise<void> {
-    let [quiet, noted] = [0, this.#transcript.noted];
-    for (let turn = 0; quiet < QUIET_TURNS; turn++) {
-      if (turn > MOST_TURNS) throw new Error("the sequence never comes to rest");
-      if (this.#calls > this.#held) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
+    let [quiet, noted] = [0, -1];
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
       await new Promise<void>((resolve) => void setImmediate(resolve));
-      const isNew = this.#transcript.noted !== noted;
+      const isQuiet = this.#transcript.noted === noted && !this.#stage.network.isMoving;
       noted = this.#transcript.noted;
-      quiet = isNew || this.#isBusy() ? 0 : quiet + 1;
-      if (quiet === QUIET_TURNS && this.#shelf.tell()) quiet = 0;
+      quiet = isQuiet ? quiet + 1 : 0;
+      if (quiet < QUIET_TURNS) continue;
+      quiet = 0;
+      if (!(await this.#shelf.serve()) && !this.#shelf.tell()) return;
     }
-  }
-
-  #isBusy(): boolean {
-    return this.#calls > this.#held || this.#requests.some((request) => this.#isMoving(request));
-  }
-
-  /** Whether bytes are under way on a request's connection. */
-  #isMoving({ exchange, side }: Request): boolean {
-    const client = exchange.socket();
-    if (exchange.isOver)
-      return client !== undefined && exchange.hasLeft && this.#stage.places[side]?.otherSideOf(client) !== undefined;
-    if (client === undefined || client.connecting) return true;
-    const server = this.#stage.places[side]?.otherSideOf(client);
-    if (server === undefined) return true;
-    if (client.bytesWritten !== server.bytesRead || server.bytesWritten !== client.bytesRead) return true;
-    return client.writableEnded && !server.readableEnded && !server.destroyed;
+    throw new Error("the sequence never comes to rest");
   }
 
   async #playStep(step: Step): Promise<void> {
