@@ -177,7 +177,7 @@ class Game {
       paymentOf: (request) => this.#paymentOf(request),
     });
     const facilitators = this.#facilitators;
-    const payments = await startSeller({
+    const starting = startSeller({
       place,
       plan: this.#sequence.seller,
       scribe,
@@ -186,6 +186,8 @@ class Game {
       timers,
       handler,
     });
+    await this.rest();
+    const payments = await starting;
     self = { payments, connection, timers, isDead: false };
     this.#processes[at] = self;
   }
