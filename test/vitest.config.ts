@@ -11,11 +11,8 @@ const results = process.env["FAREBOX_TEST_RESULTS"];
 
 const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 
-/**
- * Golden sequences, which `pnpm golden:record --list` replays. Some of them still depend on how soon the kernel says that a client has
- * left, so no other command runs them.
- */
-const GOLDEN = ["memory", "processes", "stores"].map((name) => `test/golden/${name}.test.ts`);
+/** Golden sequences on more than one process or a real store: `pnpm test:stores`. */
+const GOLDEN = ["processes", "sqlite", "postgres", "redis"].map((name) => `test/golden/${name}.test.ts`);
 
 const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...GOLDEN];
 

@@ -6,7 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { type Agent, type IncomingHttpHeaders, request as open } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 /** What is sent. */
 export interface Sending {
@@ -35,7 +35,6 @@ export interface Received {
 
 /** A request under way. */
 export interface Exchange {
-  readonly socket: () => Socket | undefined;
   isOver: boolean;
   /** Whether the client has left by itself. */
   hasLeft: boolean;
@@ -58,9 +57,8 @@ export function send({ port, agent, method, path, headers, body, from, leavesInT
     agent,
     headers: { host: "shop.example", ...headers, ...length },
   });
-  let socket: Socket | undefined;
+  let socket: Duplex | undefined;
   const exchange: Exchange = {
-    socket: () => socket,
     isOver: false,
     hasLeft: false,
     received: undefined,

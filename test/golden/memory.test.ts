@@ -1,3 +1,3 @@
 import { replay } from "./replay.js";
 
-replay("memory", "memory.test.ts");
+replay("memory");

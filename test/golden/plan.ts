@@ -143,10 +143,10 @@ const LARGE_HOLD_BYTES = 16 * 1024 * 1024;
 export function draw(kind: Kind, seed: number): Sequence {
   const random = createRandom(`${kind} ${seed}`);
   const seller = drawSeller(random, kind);
-  const steps = Array.from({ length: random.between(1, 5) }, () => drawStep(random, kind, seller));
+  const steps = Array.from({ length: random.between(1, 5) }, () => drawStep(random, kind));
   // A first step that sends nothing shows nothing.
   const [first] = steps;
-  return { kind, seed, seller, steps: first?.kind === "send" ? steps : [drawSend(random, seller), ...steps] };
+  return { kind, seed, seller, steps: first?.kind === "send" ? steps : [drawSend(random), ...steps] };
 }
 
 function drawSeller(random: Random, kind: Kind): SellerPlan {
@@ -181,9 +181,9 @@ function drawHooks(random: Random): SellerPlan["hooks"] {
   return { name, does: random.pick(DEEDS[name]) };
 }
 
-function drawStep(random: Random, kind: Kind, seller: SellerPlan): Step {
+function drawStep(random: Random, kind: Kind): Step {
   const roll = random.next();
-  if (roll < 0.7) return drawSend(random, seller);
+  if (roll < 0.7) return drawSend(random);
   if (roll < 0.78) {
     const path = random.pick(["/goods", "/more", "/free"] as const);
     return { kind: "ask", seller: drawSide(random), path };
@@ -201,8 +201,7 @@ function drawSide(random: Random): 0 | 1 {
   return random.pick([0, 1] as const);
 }
 
-function drawSend(random: Random, seller: SellerPlan): SendStep {
-  const isMetered = seller.settle === "metered";
+function drawSend(random: Random): SendStep {
   const moment = random.chance(0.4)
     ? { when: random.pick(MOMENTS), doing: random.pick([...DOINGS, "its copies come", "the client leaves"] as const) }
     : undefined;
@@ -222,8 +221,7 @@ function drawSend(random: Random, seller: SellerPlan): SendStep {
       ? random.pick(["answers", "answers", "streams a large answer"] as const)
       : random.pick(HANDLERS),
     amount: random.pick(AMOUNTS),
-    // How much of a metered response was delivered by then would be a matter of the kernel.
-    client: !isMetered && random.chance(0.02) ? "leaves in the middle" : "reads all",
+    client: random.chance(0.05) ? "leaves in the middle" : "reads all",
     moment,
     verify: random.chance(0.1) ? random.pick(VERIFY_FAULTS) : undefined,
     settle: random.chance(0.2) ? random.pick(SETTLE_FAULTS) : undefined,

@@ -1,9 +1,10 @@
 /**
  * Plays a sequence, and returns its transcript.
  *
- * Nothing waits for a duration. After each thing that is done, `rest` lets the process go on until nothing happens any more: all bytes
- * have arrived, no call is under way, and several turns of the event loop have brought nothing new. So what is done next always meets
- * the same state, on a fast machine and on a slow one.
+ * Nothing waits for a duration, and nothing is left to the kernel but the calls of a store behind a network. After each thing that is
+ * done, `rest` lets the process go on until nothing happens any more: all bytes have arrived, and several turns of the event loop have
+ * brought nothing new. Then a store gets the call that has waited longest, alone, and so on until none is left. So what is done next
+ * always meets the same state, on a fast machine and on a slow one.
  *
  * @module
  */
@@ -11,25 +12,23 @@ import { createHttpFacilitator, type Facilitator, type PaymentRequired } from "@
 import type { Payments } from "@farebox/express";
 import { createLatch } from "../faults/latch.js";
 import { toFault } from "../faults/random/facilitator-faults.js";
-import type { Change } from "../faults/random/plan.js";
 import { Chain, Faulty } from "./bank.js";
-import { type Exchange, send } from "./client.js";
 import { Clock, type Timers } from "./clock.js";
 import { createHandler, type Order, type Run } from "./handler.js";
+import { Payers, type Request } from "./payers.js";
 import { describe, type PassStep, type SendStep, type Sequence, type Step } from "./plan.js";
 import { recorded, type Scribe } from "./records.js";
-import { noteResponse } from "./responses.js";
 import { startSeller } from "./seller.js";
 import type { Stage } from "./stage.js";
 import type { Connection, Shelf } from "./stores.js";
 import { Transcript } from "./transcript.js";
-import { changed, isGood, type Payment, sign, type Variant, write } from "./wallet.js";
+import { isGood, type Payment } from "./wallet.js";
 
 /** Turns of the event loop without anything new. The longest silent way between two lines takes four. */
 const QUIET_TURNS = 10;
 
-/** More than any sequence takes until it rests, however slow the machine is: each turn brings it further. */
-const MOST_TURNS = 3_000_000;
+/** More than any sequence takes until it rests: each turn brings it further. */
+const MOST_TURNS = 100_000;
 
 /** Longer than any request waits for anything. */
 const MOST_WAITS = 400;
@@ -45,20 +44,10 @@ interface Process {
 /** What can fail: a facilitator in this process, or one behind HTTP. */
 type Faults = Pick<Faulty, "next" | "always" | "clear">;
 
-interface Request {
-  readonly number: number;
-  readonly payment: Payment | undefined;
-  readonly order: Order;
-  readonly variant: Variant | undefined;
-  readonly exchange: Exchange;
-  readonly side: number;
-  isNoted: boolean;
-}
-
 /** Plays a sequence. Rejects if it never comes to rest. */
 export async function play(stage: Stage, sequence: Sequence): Promise<string> {
   const clock = new Clock();
-  const uninstall = clock.install();
+  const uninstall = [clock.install(), stage.network.install()];
   try {
     const shelf = await stage.warehouse.open(clock.now);
     const game = new Game(stage, sequence, clock, shelf);
@@ -69,7 +58,7 @@ export async function play(stage: Stage, sequence: Sequence): Promise<string> {
       await shelf.close();
     }
   } finally {
-    uninstall();
+    for (const one of uninstall) one();
   }
 }
 
@@ -83,15 +72,8 @@ class Game {
   readonly #faults: Faults[];
   readonly #facilitators: Facilitator[];
   readonly #processes: Process[] = [];
-  readonly #payments: Payment[] = [];
-  readonly #requests: Request[] = [];
-  readonly #orders: Order[] = [];
+  readonly #payers: Payers;
   readonly #runs: Run[] = [];
-  /** Calls of the store, and of facilitators behind HTTP, that have not ended. */
-  #calls = 0;
-  #held = 0;
-  /** Told when such a call ends, or is held. */
-  #wake = (): void => {};
   #challenge: PaymentRequired | undefined;
 
   constructor(stage: Stage, sequence: Sequence, clock: Clock, shelf: Shelf) {
@@ -99,6 +81,7 @@ class Game {
     this.#sequence = sequence;
     this.#clock = clock;
     this.#shelf = shelf;
+    this.#payers = new Payers(stage, this.#transcript);
     this.#chain = new Chain(clock.now, isGood);
     const { facilitators, over } = sequence.seller;
     const faulty = Array.from({ length: facilitators }, () => new Faulty(this.#chain.facilitator));
@@ -110,39 +93,11 @@ class Game {
     stage.putBehind(this.#chain.facilitator);
     const servers = stage.servers.slice(0, facilitators);
     this.#faults = servers.map(({ faults }) => ({
-      next: (operation, fault) => {
-        const { reached } = faults.next(operation, fault);
-        if (fault.kind !== "hold") return;
-        void reached.then(() => {
-          this.#held++;
-          this.#wake();
-        });
-      },
+      next: (operation, fault) => void faults.next(operation, fault),
       always: (operation, fault) => void faults.always(operation, fault),
-      clear: () => {
-        faults.clear();
-        this.#held = 0;
-      },
+      clear: () => faults.clear(),
     }));
-    this.#facilitators = servers.map(({ url }) => this.#counted(createHttpFacilitator({ url })));
-  }
-
-  /** A call over HTTP is under way until it has ended, or is held. */
-  #counted(facilitator: Facilitator): Facilitator {
-    const follow = async <T>(call: Promise<T>): Promise<T> => {
-      this.#calls++;
-      try {
-        return await call;
-      } finally {
-        this.#calls--;
-        this.#wake();
-      }
-    };
-    return {
-      verify: (request, options) => follow(facilitator.verify(request, options)),
-      settle: (request, options) => follow(facilitator.settle(request, options)),
-      supported: (options) => follow(facilitator.supported(options)),
-    };
+    this.#facilitators = servers.map(({ url }) => createHttpFacilitator({ url }));
   }
 
   async play(): Promise<string> {
@@ -161,7 +116,10 @@ class Game {
     await this.rest();
     this.#transcript.begin("two minutes pass, and each payer comes back");
     await this.#pass(120_000);
-    for (const payment of this.#payments) await this.#comeBack(payment);
+    for (const payment of this.#payers.payments) {
+      this.#payers.comeBack(payment);
+      await this.#untilAnswered();
+    }
     // Longer than any payment lives.
     this.#transcript.begin("seven minutes pass");
     await this.#pass(420_000);
@@ -172,8 +130,7 @@ class Game {
   /** Ends what is left of it. */
   async end(): Promise<void> {
     for (const faults of this.#faults) faults.clear();
-    for (const { letGo } of this.#orders) letGo.open();
-    for (const { exchange } of this.#requests) if (!exchange.isOver) exchange.leave();
+    this.#payers.end();
     for (const process of this.#processes) {
       void process.payments.close();
       process.isDead = true;
@@ -193,27 +150,23 @@ class Game {
     const scribe: Scribe = {
       transcript: this.#transcript,
       now: this.#clock.now,
-      nameOf: (text) => this.#nameOf(text),
+      nameOf: (text) => this.#payers.nameOf(text),
       laneOf: (payment) => (isDead() ? undefined : `seller ${at}${payment === "" ? "" : `, ${payment}`}`),
     };
-    const store = recorded(connection.store, scribe, (by) => {
-      if (isDead()) return;
-      this.#calls += by;
-      this.#wake();
-    });
+    const store = recorded(connection.store, scribe);
     place.onFirstByte = (request, status) => {
-      const lane = scribe.laneOf(this.#paymentOf(request));
+      const lane = scribe.laneOf(this.#payers.paymentOf(request));
       if (lane !== undefined) scribe.transcript.note("response", lane, `${request} begins: ${status}`);
     };
     const handler = createHandler({
       plan: this.#sequence.seller,
-      orders: this.#orders,
+      orders: this.#payers.orders,
       runs: this.#runs,
       scribe,
-      paymentOf: (request) => this.#paymentOf(request),
+      paymentOf: (request) => this.#payers.paymentOf(request),
     });
     const facilitators = this.#facilitators;
-    const payments = await startSeller({
+    const starting = startSeller({
       place,
       plan: this.#sequence.seller,
       scribe,
@@ -222,75 +175,32 @@ class Game {
       timers,
       handler,
     });
+    await this.rest();
+    const payments = await starting;
     self = { payments, connection, timers, isDead: false };
     this.#processes[at] = self;
   }
 
-  #paymentOf(request: number): string {
-    const payment = this.#requests[request]?.payment ?? this.#sending;
-    return payment === undefined ? "" : `payment ${payment.number}`;
-  }
-
-  /** The payment of the request that is being sent. */
-  #sending: Payment | undefined;
-
-  /** Which payment an identity, or a nonce, belongs to. */
-  #nameOf(text: string): string {
-    if (text === "") return "";
-    const lower = text.toLowerCase();
-    const found = this.#payments.find(({ nonce }) => lower.includes(nonce) || lower.includes(BigInt(nonce).toString()));
-    return found === undefined ? "" : `payment ${found.number}`;
-  }
-
   /** Lets everything go on until nothing happens any more. */
   async rest(): Promise<void> {
-    let [quiet, noted] = [0, this.#transcript.noted];
-    for (let turn = 0; quiet < QUIET_TURNS; turn++) {
-      if (turn > MOST_TURNS) throw new Error("the sequence never comes to rest");
-      if (this.#calls > this.#held) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
+    let [quiet, noted] = [0, -1];
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
       await new Promise<void>((resolve) => void setImmediate(resolve));
-      const isNew = this.#transcript.noted !== noted;
+      const isQuiet = this.#transcript.noted === noted && !this.#stage.network.isMoving;
       noted = this.#transcript.noted;
-      quiet = isNew || this.#isBusy() ? 0 : quiet + 1;
-      if (quiet === QUIET_TURNS && this.#shelf.tell()) quiet = 0;
+      quiet = isQuiet ? quiet + 1 : 0;
+      if (quiet < QUIET_TURNS) continue;
+      quiet = 0;
+      if (!(await this.#shelf.serve()) && !this.#shelf.tell()) return;
     }
-  }
-
-  #isBusy(): boolean {
-    return this.#calls > this.#held || this.#requests.some((request) => this.#isMoving(request));
-  }
-
-  /** Whether bytes are under way on a request's connection. */
-  #isMoving({ exchange, side }: Request): boolean {
-    const client = exchange.socket();
-    if (exchange.isOver)
-      return client !== undefined && exchange.hasLeft && this.#stage.places[side]?.otherSideOf(client) !== undefined;
-    if (client === undefined || client.connecting) return true;
-    const server = this.#stage.places[side]?.otherSideOf(client);
-    if (server === undefined) return true;
-    if (client.bytesWritten !== server.bytesRead || server.bytesWritten !== client.bytesRead) return true;
-    return client.writableEnded && !server.readableEnded && !server.destroyed;
+    throw new Error("the sequence never comes to rest");
   }
 
   async #playStep(step: Step): Promise<void> {
     if (step.kind === "send") return this.#playSend(step);
     if (step.kind === "pass") return this.#playPass(step);
     if (step.kind === "die") return this.#die(step.seller);
-    const letGo = createLatch();
-    letGo.open();
-    const order: Order = {
-      handler: "answers",
-      amount: "nothing",
-      client: "reads all",
-      begin: undefined,
-      letGo,
-      onRun: () => {},
-    };
-    this.#ask(step.seller, step.path, order);
+    this.#payers.ask(step.seller, step.path);
     await this.#untilAnswered();
   }
 
@@ -303,7 +213,7 @@ class Game {
 
   async #pass(ms: number): Promise<void> {
     await this.#clock.pass(ms, () => this.rest());
-    this.#noteResponses();
+    this.#payers.noteResponses();
   }
 
   async #die(seller: number): Promise<void> {
@@ -320,7 +230,7 @@ class Game {
     // Not awaited: it may ask a facilitator that is held.
     void this.#processes[at]?.payments.recover();
     await this.rest();
-    this.#noteResponses();
+    this.#payers.noteResponses();
   }
 
   async #playSend(step: SendStep): Promise<void> {
@@ -344,11 +254,11 @@ class Game {
       letGo,
       onRun: running.open,
     };
-    const sent = this.#send(payment, step.change, order, step.seller);
+    const sent = this.#payers.send(payment, step.change, order, step.seller);
     await this.rest();
     const copy: Order = { ...order, client: "reads all", begin: undefined, onRun: () => {} };
     for (let at = 0; at < step.copies; at++) {
-      this.#send(payment, step.copyChange, copy, step.copySeller);
+      this.#payers.send(payment, step.copyChange, copy, step.copySeller);
       await this.rest();
     }
     await this.#act(step, sent);
@@ -383,45 +293,27 @@ class Game {
   /** Requests that wait for something get the time that they wait for. */
   async #untilAnswered(): Promise<void> {
     await this.rest();
-    for (let turn = 0; turn < MOST_WAITS && this.#requests.some(({ exchange }) => !exchange.isOver); turn++) {
+    for (let turn = 0; turn < MOST_WAITS && this.#payers.areWaiting; turn++) {
       const next = this.#clock.nextMs;
       if (next === undefined) break;
       await this.#pass(Math.max(next - this.#clock.now(), 1));
     }
-    for (const { exchange, number } of this.#requests) {
-      if (exchange.isOver) continue;
-      this.#transcript.note("response", `request ${number}`, "never ends");
-      exchange.leave();
-    }
+    this.#payers.giveUp();
     await this.rest();
-    this.#noteResponses();
+    this.#payers.noteResponses();
   }
 
   async #takePayment(step: SendStep): Promise<Payment | undefined> {
-    const known =
-      step.payment === 0 ? undefined : this.#payments[(step.payment - 1) % Math.max(this.#payments.length, 1)];
+    const known = this.#payers.find(step.payment);
     if (known !== undefined) return known;
     const challenge = await this.#askForChallenge(step.seller);
-    if (challenge === undefined) return undefined;
-    const payment = await sign(step, this.#payments.length + 1, challenge, this.#clock.now());
-    this.#payments.push(payment);
-    return payment;
+    return challenge && this.#payers.sign(step, challenge, this.#clock.now());
   }
 
   /** A quote expires, so that each payment by a dynamic price needs a challenge of its own. */
   async #askForChallenge(seller: number): Promise<PaymentRequired | undefined> {
     if (this.#challenge !== undefined && this.#sequence.seller.pricing === "fixed") return this.#challenge;
-    const letGo = createLatch();
-    letGo.open();
-    const order: Order = {
-      handler: "answers",
-      amount: "nothing",
-      client: "reads all",
-      begin: undefined,
-      letGo,
-      onRun: () => {},
-    };
-    const { exchange } = this.#ask(seller, "/goods", order);
+    const { exchange } = this.#payers.ask(seller, "/goods");
     await this.#untilAnswered();
     const header = exchange.received?.headers["payment-required"];
     if (typeof header !== "string") return undefined;
@@ -431,89 +323,12 @@ class Game {
     return challenge;
   }
 
-  #ask(seller: number, path: string, order: Order): Request {
-    return this.#open({ seller, path, order, payment: undefined, variant: undefined, token: undefined });
-  }
-
-  #send(payment: Payment, change: Change | Variant, order: Order, seller: number, token?: string): Request {
-    const variant = typeof change === "string" ? changed(payment.home, change) : change;
-    return this.#open({ seller, path: variant.path, order, payment, variant, token });
-  }
-
-  #open(wish: {
-    readonly seller: number;
-    readonly path: string;
-    readonly order: Order;
-    readonly payment: Payment | undefined;
-    readonly variant: Variant | undefined;
-    readonly token: string | undefined;
-  }): Request {
-    const { path, order, payment, variant, token } = wish;
-    const side = wish.seller % this.#stage.places.length;
-    const number = this.#requests.length;
-    this.#orders[number] = order;
-    const header = payment === undefined || variant === undefined ? undefined : write(payment, variant);
-    const exchange = send({
-      port: this.#stage.places[side]?.port ?? 0,
-      agent: this.#stage.agent,
-      method: path === "/free" ? "GET" : "POST",
-      path,
-      headers: {
-        ...(header !== undefined && { "payment-signature": header, "x-payer": String(payment?.payer) }),
-        ...(token !== undefined && { "payment-retry-token": token }),
-        "x-request": String(number),
-        "x-model": String(variant?.model ?? 1),
-      },
-      body: JSON.stringify({ wish: variant?.wish ?? 1 }),
-      from: variant?.from ?? "127.0.0.1",
-      leavesInTheMiddle: order.client === "leaves in the middle",
-    });
-    const request: Request = { number, payment, order, variant, exchange, side, isNoted: false };
-    this.#requests.push(request);
-    return request;
-  }
-
-  #noteResponses(): void {
-    for (const request of this.#requests) {
-      if (request.isNoted || !request.exchange.isOver) continue;
-      request.isNoted = true;
-      noteResponse(this.#transcript, `request ${request.number}`, request.exchange);
-    }
-  }
-
-  /** The payer sends the payment once more, as it was sent first. */
-  async #comeBack(payment: Payment): Promise<void> {
-    const letGo = createLatch();
-    letGo.open();
-    const order: Order = {
-      handler: "answers",
-      amount: "half",
-      client: "reads all",
-      begin: undefined,
-      letGo,
-      onRun: () => {},
-    };
-    // Every other payer kept the token that says who it is.
-    const tokens = this.#requests
-      .filter((one) => one.payment === payment)
-      .map(({ exchange }) => exchange.received?.headers["payment-retry-token"]);
-    const token = tokens.findLast((one) => typeof one === "string");
-    this.#send(
-      payment,
-      payment.home,
-      order,
-      0,
-      payment.number % 2 === 0 && typeof token === "string" ? token : undefined,
-    );
-    await this.#untilAnswered();
-  }
-
   /** What is left on record, in the ledger and on the chain. */
   async #noteEnd(): Promise<void> {
     const { base } = this.#shelf;
     this.#transcript.begin("at the end");
     const entries = (await base.ledger?.list({ limit: 1_000 })) ?? [];
-    for (const { number, nonce } of this.#payments) {
+    for (const { number, nonce } of this.#payers.payments) {
       const moved = this.#chain.transfers.get(nonce);
       const own = entries.filter(({ transaction }) => transaction === moved?.transaction);
       const written = own.map(({ amount, attempt, route }) => `${amount} of ${route} at attempt ${attempt}`).join(", ");
@@ -528,6 +343,6 @@ class Game {
     );
     this.#transcript.note("state", "ledger", `${entries.length} entries, ${strange.length} of them for nothing`);
     for await (const { state, identity } of base.unfinished())
-      this.#transcript.note("state", this.#nameOf(identity), `is left ${state}`);
+      this.#transcript.note("state", this.#payers.nameOf(identity), `is left ${state}`);
   }
 }

@@ -1,3 +1,3 @@
 import { replay } from "./replay.js";
 
-replay("processes", "processes.test.ts");
+replay("processes");

@@ -1,7 +1,7 @@
 /**
  * Plays all golden sequences, records them, and prints what is different by kind. Without `redis-server` those of Redis stay as they are.
  *
- * Usage: `pnpm golden:record [--list] [--store-only] [memory | processes | stores ...]`
+ * Usage: `pnpm golden:record [--list] [--store-only] [memory | processes | sqlite | postgres | redis ...]`
  *
  * - `--list` writes no file.
  * - `--store-only` lists only the sequences in which nothing differs but other calls of the store.
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
   options: { list: { type: "boolean" }, "store-only": { type: "boolean" } },
   allowPositionals: true,
 });
-const files = positionals.length > 0 ? positionals : ["memory", "processes", "stores"];
+const files = positionals.length > 0 ? positionals : ["memory", "processes", "sqlite", "postgres", "redis"];
 const folder = mkdtempSync(join(tmpdir(), "farebox-golden-"));
 const report = join(folder, "differences.jsonl");
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];

@@ -25,11 +25,8 @@ export interface Scribe {
   readonly laneOf: (payment: string) => string | undefined;
 }
 
-/** Called when a call of the store begins, and with `-1` when it has ended. */
-export type CountCalls = (by: 1 | -1) => void;
-
 /** Notes every call of a store. The object stays the one it is, so that a memory store is known as one. */
-export function recorded<S extends PaymentStore>(store: S, scribe: Scribe, count: CountCalls): S {
+export function recorded<S extends PaymentStore>(store: S, scribe: Scribe): S {
   const { claim, find, transition, release, unfinished, renew, keep, ready, runs, exposure } = store;
   const bound = <T extends (...args: never[]) => unknown>(method: T): T => method.bind(store) as T;
   const follow = <T>(call: () => MaybePromise<T>, note: (outcome: T) => void): MaybePromise<T> => {
@@ -38,18 +35,10 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe, count
       note(outcome as T);
       return outcome;
     }
-    count(1);
-    return outcome.then(
-      (value) => {
-        count(-1);
-        note(value);
-        return value;
-      },
-      (error: unknown) => {
-        count(-1);
-        throw error;
-      },
-    );
+    return outcome.then((value) => {
+      note(value);
+      return value;
+    });
   };
   const put = (kind: "state" | "store", identity: string, text: string) => {
     const lane = scribe.laneOf(scribe.nameOf(identity));
@@ -90,14 +79,9 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe, count
         },
       );
     },
-    async *unfinished() {
+    unfinished() {
       put("store", "", "unfinished");
-      count(1);
-      try {
-        yield* bound(unfinished)();
-      } finally {
-        count(-1);
-      }
+      return bound(unfinished)();
     },
     ...(renew && {
       renew: (owned: Parameters<typeof renew>[0], untilMs: number) =>

@@ -25,7 +25,7 @@ export function noteResponse(transcript: Transcript, lane: string, { received, h
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name}: ${writtenHeader(name, String(value))}`);
   put([status, ...written].join(" | "));
-  // How much a client had read when it left is a matter of the kernel.
+  // How much it had read differs by version.
   if (hasLeft) {
     put("the client left");
     return;

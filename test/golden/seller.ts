@@ -5,10 +5,9 @@
  * @module
  */
 
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
-import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type {
   Facilitator,
   FacilitatorRequest,
@@ -33,69 +32,45 @@ import type { SellerPlan } from "./plan.js";
 import { digest } from "./random.js";
 import { type Scribe, unquoted } from "./records.js";
 import { payerOf, SCHEMES, type Variant } from "./wallet.js";
+import type { Network } from "./wire.js";
 
 const EXPRESS = { 5: express5, 4: createRequire(import.meta.url)("express4") as typeof express5 } as const;
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 
-/** A server whose app changes. It has no limits of time. */
+/** A server whose app changes. */
 export class Place {
   readonly #server: Server;
-  readonly #sockets = new Map<string, Socket>();
-  readonly #requestOf = new WeakMap<Socket, number>();
+  readonly #sockets = new Set<Duplex>();
+  readonly #requestOf = new WeakMap<Duplex, number>();
+  readonly port: number;
   #app: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
   /** Told when the first byte of a response goes to the network. */
   onFirstByte: (request: number, status: number) => void = () => {};
-  /** Connections that are to end, and have not yet. */
-  readonly ending = new Set<string>();
 
-  constructor() {
+  constructor(network: Network) {
     this.#server = createServer((req, res) => {
       this.#watch(req, res);
       if (this.#app === undefined) req.socket.destroy();
       else this.#app(req, res);
     });
-    Object.assign(this.#server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
-    this.#server.on("connection", (socket: Socket) => {
-      const key = `${socket.remoteAddress}:${socket.remotePort}`;
-      this.#sockets.set(key, socket);
-      // A client that leaves resets its connection.
+    this.#server.on("connection", (socket: Duplex) => {
+      this.#sockets.add(socket);
+      // A client that leaves may reset its connection.
       socket.on("error", () => {});
-      socket.once("close", () => {
-        this.#sockets.delete(key);
-        this.ending.delete(key);
-      });
+      socket.once("close", () => void this.#sockets.delete(socket));
     });
-  }
-
-  async open(): Promise<number> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return this.port;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    this.port = network.add(this.#server);
   }
 
   use(app: (req: IncomingMessage, res: ServerResponse) => void): void {
     this.#app = app;
   }
 
-  /** The server's side of a client's connection. */
-  otherSideOf(client: Socket): Socket | undefined {
-    return this.#sockets.get(`${client.localAddress}:${client.localPort}`);
-  }
-
   /** Ends every connection as the death of a process does. */
   cut(): void {
     this.#app = undefined;
-    for (const socket of this.#sockets.values()) socket.destroy(new Error("the process died"));
-  }
-
-  close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy(new Error("the process died"));
   }
 
   #watch(req: IncomingMessage, res: ServerResponse): void {

@@ -61,7 +61,10 @@ async function openPostgres(): Promise<Warehouse> {
   );
   // The version of the tables is one of the values that are kept.
   const emptied = rows.filter(({ name }) => name !== `${prefix}_kept`);
-  const empty = `TRUNCATE ${emptied.map(({ name }) => name).join(", ")}; DELETE FROM ${prefix}_kept WHERE name <> 'schema'`;
+  const empty = [
+    ...emptied.map(({ name }) => `DELETE FROM ${name}`),
+    `DELETE FROM ${prefix}_kept WHERE name <> 'schema'`,
+  ].join("; ");
   return {
     async open(now) {
       await pools[0].query(empty);

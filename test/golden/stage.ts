@@ -9,10 +9,12 @@ import { type FacilitatorServer, startFacilitatorServer } from "@farebox/testing
 import type { Kind } from "./plan.js";
 import { Place } from "./seller.js";
 import { openWarehouse, type Warehouse } from "./stores.js";
+import { Network } from "./wire.js";
 
 export interface Stage {
   readonly kind: Kind;
   readonly warehouse: Warehouse;
+  readonly network: Network;
   /** One for each process. */
   readonly places: readonly Place[];
   readonly agent: Agent;
@@ -24,8 +26,8 @@ export interface Stage {
 
 export async function openStage(kind: Kind): Promise<Stage> {
   const warehouse = await openWarehouse(kind);
-  const places = kind === "memory" ? [new Place()] : [new Place(), new Place()];
-  for (const place of places) await place.open();
+  const network = new Network();
+  const places = Array.from({ length: kind === "memory" ? 1 : 2 }, () => new Place(network));
   let behind: Facilitator | undefined;
   const asked = (): Facilitator => {
     if (behind === undefined) throw new Error("no sequence is played");
@@ -37,10 +39,12 @@ export async function openStage(kind: Kind): Promise<Stage> {
     supported: (options) => asked().supported(options),
   };
   const servers = kind === "memory" ? await Promise.all([1, 2].map(() => startFacilitatorServer({ facilitator }))) : [];
+  for (const { url } of servers) await network.find(`${url}/supported`);
   const agent = new Agent({ keepAlive: true });
   return {
     kind,
     warehouse,
+    network,
     places,
     agent,
     servers,
@@ -49,7 +53,7 @@ export async function openStage(kind: Kind): Promise<Stage> {
     },
     async close() {
       agent.destroy();
-      for (const place of places) place.close();
+      network.close();
       for (const server of servers) await server.close();
       await warehouse.close();
     },

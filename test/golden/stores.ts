@@ -19,6 +19,8 @@ export interface Shelf {
   connect(): Connection;
   /** What is on record, unrecorded. */
   readonly base: PaymentStore;
+  /** Makes the call that has waited longest, to its end. Resolves with whether there was any. */
+  serve(): Promise<boolean>;
   /** Calls the watchers of records that have changed. Returns whether there were any. */
   tell(): boolean;
   close(): Promise<void>;
@@ -42,7 +44,7 @@ export async function openWarehouse(kind: Kind): Promise<Warehouse> {
   return {
     async open(now) {
       const base = createMemoryStore(now);
-      if (!isAlone) return shelf({ base, connect: () => travelling(base), close: async () => {} });
+      if (!isAlone) return shelf({ base, connect: () => apart(base), close: async () => {} });
       const connection = { store: base, cut() {} };
       return { ...shelf({ base, connect: () => base, close: async () => {} }), connect: () => connection };
     },
@@ -70,12 +72,14 @@ interface Watcher {
 export function shelf({ base, connect, close }: Shelving): Shelf {
   const watchers = new Set<Watcher>();
   const known = new Map<string, { readonly owner: string; readonly state: string }>();
+  const queue = new Queue();
   const expect = (identity: string) => {
     for (const watcher of watchers) if (watcher.identity === identity) watcher.isDue = true;
   };
   return {
     base,
     close,
+    serve: () => queue.serve(),
     tell() {
       const due = [...watchers].filter(({ isDue }) => isDue);
       for (const watcher of due) {
@@ -84,7 +88,7 @@ export function shelf({ base, connect, close }: Shelving): Shelf {
       }
       return due.length > 0;
     },
-    connect: () => connectTo(connect(), { watchers, known, expect }),
+    connect: () => connectTo(connect(), { watchers, known, expect, queue }),
   };
 }
 
@@ -92,15 +96,42 @@ interface Shared {
   readonly watchers: Set<Watcher>;
   readonly known: Map<string, { readonly owner: string; readonly state: string }>;
   readonly expect: (identity: string) => void;
+  readonly queue: Queue;
+}
+
+/**
+ * Calls of a store, in the order in which they were made. One is made when nothing else happens, and nothing else happens until it has
+ * ended. So it does not matter how long a server takes.
+ */
+class Queue {
+  readonly #waiting: (() => Promise<void>)[] = [];
+
+  ask<T>(call: () => MaybePromise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(async () => {
+        try {
+          resolve(await call());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  async serve(): Promise<boolean> {
+    const next = this.#waiting.shift();
+    await next?.();
+    return next !== undefined;
+  }
 }
 
 /** One process's way to a store. What a dead process asks is never answered. */
-function connectTo(store: PaymentStore, { watchers, known, expect }: Shared): Connection {
+function connectTo(store: PaymentStore, { watchers, known, expect, queue }: Shared): Connection {
   let isCut = false;
   const own = new Set<Watcher>();
   const ask = async <T>(question: () => MaybePromise<T>, seen: (outcome: T) => void = () => {}): Promise<T> => {
     if (isCut) return new Promise<T>(() => {});
-    const outcome = await question();
+    const outcome = await queue.ask(question);
     seen(outcome);
     return isCut ? new Promise<T>(() => {}) : outcome;
   };
@@ -132,7 +163,12 @@ function connectTo(store: PaymentStore, { watchers, known, expect }: Shared): Co
         },
       ),
     async *unfinished() {
-      if (!isCut) yield* store.unfinished();
+      const records = store.unfinished()[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await ask(() => records.next());
+        if (done) return;
+        yield value;
+      }
     },
     ...(renew && { renew: (owned, untilMs) => ask(() => Reflect.apply(renew, store, [owned, untilMs])) }),
     ...(keep && { keep: (name, value) => ask(() => Reflect.apply(keep, store, [name, value])) }),
@@ -179,21 +215,14 @@ function connectTo(store: PaymentStore, { watchers, known, expect }: Shared): Co
   return { store: view, cut };
 }
 
-/** A memory store that is a turn of the event loop away. */
-function travelling(base: PaymentStore): PaymentStore {
-  const travel = () => new Promise<void>((resolve) => void setImmediate(resolve));
-  const ask = async <T>(question: () => MaybePromise<T>): Promise<T> => {
-    await travel();
-    const outcome = await question();
-    await travel();
-    return outcome;
-  };
+/** A memory store that several processes share. It is not known as one. */
+function apart(base: PaymentStore): PaymentStore {
   const { ledger } = base;
   return {
-    claim: (request) => ask(() => base.claim(request)),
-    find: (identity) => ask(() => base.find(identity)),
-    transition: (change) => ask(() => base.transition(change)),
-    release: (identity, owner) => ask(() => base.release(identity, owner)),
+    claim: (request) => base.claim(request),
+    find: (identity) => base.find(identity),
+    transition: (change) => base.transition(change),
+    release: (identity, owner) => base.release(identity, owner),
     unfinished: () => base.unfinished(),
     ...(ledger && { ledger }),
   };

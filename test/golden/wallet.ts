@@ -89,7 +89,7 @@ function signOnce(
   nonce: `0x${string}`,
   atMs: number,
 ): Promise<PaymentPayload> {
-  const key = JSON.stringify([payer, offer.scheme, offer.amount, offer.payTo, nonce, Math.floor(atMs / 1000)]);
+  const key = JSON.stringify([payer, unquoted(offer), nonce, Math.floor(atMs / 1000)]);
   const known = signatures.get(key);
   if (known !== undefined) return known;
   const signer = PAYERS[payer] ?? PAYERS[0];
@@ -167,6 +167,11 @@ export function changed(home: Variant, change: Change): Variant {
   }
 }
 
+/** No signature says anything of a quote, and each quote is another. */
+function unquoted(requirements: { readonly extra?: unknown }): object {
+  return { ...requirements, extra: { ...Object(requirements.extra), quote: undefined } };
+}
+
 type Checked = ReturnType<NonNullable<Scheme["checkSignature"]>>;
 
 /** The schemes of every seller. What they find out about a signature is found out once. */
@@ -175,7 +180,7 @@ export const SCHEMES: readonly Scheme[] = [exactEvm(), uptoEvm()].map((scheme) =
   return {
     ...scheme,
     checkSignature(payload: unknown, requirements: Parameters<NonNullable<Scheme["checkSignature"]>>[1]): Checked {
-      const key = JSON.stringify([payload, { ...requirements, extra: { ...requirements.extra, quote: undefined } }]);
+      const key = JSON.stringify([payload, unquoted(requirements)]);
       const known = found.get(key);
       if (known !== undefined) return known;
       const finding = scheme.checkSignature?.(payload, requirements) ?? { kind: "signed" as const };

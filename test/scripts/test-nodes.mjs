@@ -21,7 +21,7 @@ const FILES = [
   ...["bodies", "bad-requests", "connections", "errors-after-end", "free", "headers", "metered-streams"].map(ofExpress),
   ...["response-forms", "signal", "streaming", "write-contract"].map(ofExpress),
   ...["test/faults/streams", "test/faults/payment-header", "test/mcp/connections", "test/bypass/any-bytes"],
-  "test/source/bundles",
+  ...["test/source/bundles", "test/golden/memory"],
 ];
 const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];
 

@@ -1,0 +1,3 @@
+import { replay } from "./replay.js";
+
+replay("sqlite");
