@@ -199,7 +199,7 @@ export type {
 } from "./scheme/scheme.js";
 export type { Listing } from "./settlement/listings.js";
 export type { Recovery } from "./settlement/recovery.js";
-export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";
+export { createMemoryStore, type MemoryStoreOptions, sizeOfAnswer } from "./store/memory-store.js";
 export {
   type Claim,
   type ClaimRequest,
@@ -217,7 +217,6 @@ export {
   type SharedRuns,
   type StoredAnswer,
   type StoreProblem,
-  sizeOfAnswer,
   TRANSITIONS,
   type Transition,
   UNFINISHED,

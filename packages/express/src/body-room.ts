@@ -44,7 +44,7 @@ export class Room {
   /** @param client - The client's address, if it is certain. */
   constructor(req: Request, client: string | undefined) {
     this.#req = req;
-    this.#source = networkOf(client ?? "");
+    this.#source = networkOf(client);
   }
 
   /** Whether there is no room for such a body before its payment is verified. */

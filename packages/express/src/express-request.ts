@@ -105,7 +105,7 @@ class ExpressRequest implements GateRequest {
   }
 
   digestBody(reading: BodyReading): BodyDigest | Promise<BodyDigest> {
-    return this.hasBody ? digestBody(this.#req, { ...reading, client: this.client }) : "";
+    return digestBody(this.#req, reading, this);
   }
 
   mountTemplate(): string {

@@ -16,8 +16,10 @@ import { hasOldRouter } from "./router-walk.js";
 /** A second call returns the same digest, even if the body was read or parsed in between. */
 const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
 
-/** How the gate reads a body, and from whom: the client's address, if it is certain. */
-export type Reading = BodyReading & { readonly client?: string | undefined };
+/** Whose body it is: the client's address, if it is certain. */
+interface Sender {
+  readonly client?: string | undefined;
+}
 
 /**
  * Returns the digest of a request's body. Rejects only as `isGood` does, and never throws. The same body has the same digest as long as the same
@@ -29,10 +31,10 @@ export type Reading = BodyReading & { readonly client?: string | undefined };
  *   complete, or has its response already; or why there is no digest.
  * @param reading - Without it, a body may take any time, and no payment is verified.
  */
-export function digestBody(req: Request, reading?: Reading): BodyDigest | Promise<BodyDigest> {
+export function digestBody(req: Request, reading?: BodyReading, sender: Sender = {}): BodyDigest | Promise<BodyDigest> {
   if (!hasBody(req)) return "";
   if (digests.has(req)) return digests.get(req);
-  const digest = takeDigest(req, reading, new Room(req, reading?.client));
+  const digest = takeDigest(req, reading, sender);
   digests.set(req, digest);
   return digest;
 }
@@ -57,15 +59,22 @@ export function hasBody({ headers }: Request): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 
-function takeDigest(req: Request, reading: Reading | undefined, room: Room): BodyDigest | Promise<BodyDigest> {
+function takeDigest(
+  req: Request,
+  reading: BodyReading | undefined,
+  sender: Sender,
+  known?: Room,
+): BodyDigest | Promise<BodyDigest> {
   if (isOver(req)) return undefined;
   const buffered = bufferedChunks(req);
   if (buffered === undefined) return digestParsed(req);
   if (Number(req.headers["content-length"] ?? 0) > MAX_BODY_BYTES) return { problem: "too_large" };
-  if (!req.complete && reading !== undefined && room.needsProof(lengthOf(req))) return takeIfGood(req, reading, room);
   const hash = new BodyHash("wire");
   for (const chunk of buffered) hash.add(chunk);
-  return req.complete ? hash.digest() : observeBody(req, { hash, reading, room });
+  if (req.complete) return hash.digest();
+  const room = known ?? new Room(req, sender.client);
+  if (reading !== undefined && room.needsProof(lengthOf(req))) return takeIfGood(req, reading, { room, sender });
+  return observeBody(req, { hash, reading, room });
 }
 
 /** The declared length of a body; without one, it may be as long as may be. */
@@ -74,7 +83,11 @@ function lengthOf({ headers }: Request): number {
 }
 
 /** Memory is short: the payment is verified first. Meanwhile Node keeps what it keeps by itself. */
-async function takeIfGood(req: Request, reading: Reading, room: Room): Promise<BodyDigest> {
+async function takeIfGood(
+  req: Request,
+  reading: BodyReading,
+  { room, sender }: { readonly room: Room; readonly sender: Sender },
+): Promise<BodyDigest> {
   let isGood: boolean | undefined = false;
   try {
     isGood = await reading.isGood();
@@ -85,7 +98,7 @@ async function takeIfGood(req: Request, reading: Reading, room: Room): Promise<B
   if (isGood === false) return { problem: "unverified" };
   if (isGood === undefined) return { problem: "busy" };
   room.verified();
-  return takeDigest(req, reading, room);
+  return takeDigest(req, reading, sender, room);
 }
 
 /** Whether the client has disconnected or has its response. Node discards the unread rest of a body then. */
@@ -155,7 +168,7 @@ function hasDeclaredLength({ headers }: Request, size: number): boolean {
  */
 function observeBody(
   req: Request,
-  { hash, reading, room }: { readonly hash: BodyHash; readonly reading: Reading | undefined; readonly room: Room },
+  { hash, reading, room }: { readonly hash: BodyHash; readonly reading: BodyReading | undefined; readonly room: Room },
 ): Promise<BodyDigest> {
   const { res } = req;
   return new Promise((resolve) => {

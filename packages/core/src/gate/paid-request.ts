@@ -135,18 +135,18 @@ export function toPaidRequest(
  * is public; otherwise the payer.
  */
 export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "payer">): string {
-  return networkOf(client) ?? payer.toLowerCase();
-}
-
-/** The network of one client: its address, or the /64 of an IPv6 address. `undefined`: many clients may have this address. */
-export function networkOf(client: string): string | undefined {
   const family = isIP(client);
-  if (family === 0 || isSharedAddress(client)) return undefined;
+  if (family === 0 || isSharedAddress(client)) return payer.toLowerCase();
   if (family === 4 || client.includes(".")) return client.slice(client.lastIndexOf(":") + 1);
   // A client of IPv6 has a network of 2^64 addresses.
   const [head = [], tail] = client.split("::").map((part) => part.split(":").filter((group) => group !== ""));
   const zeros = Array<string>(tail === undefined ? 0 : 8 - head.length - tail.length).fill("0");
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
+}
+
+/** The network of one client: its address, or the /64 of an IPv6 address. `undefined`: many clients may have this address. */
+export function networkOf(client: string | undefined): string | undefined {
+  return sourceOf({ client, payer: "" }) || undefined;
 }
 
 /**

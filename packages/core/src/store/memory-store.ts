@@ -18,7 +18,6 @@ import {
   type PaymentStore,
   RELEASABLE,
   type StoredAnswer,
-  sizeOfAnswer,
   TRANSITIONS,
   type Transition,
   UNFINISHED,
@@ -272,6 +271,12 @@ function withOwnBody(answer: StoredAnswer): StoredAnswer {
   if (body.byteLength === body.buffer.byteLength) return answer;
   const own = new Uint8Array(body);
   return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
+}
+
+/** What a kept response counts: the bytes of its headers and body. */
+export function sizeOfAnswer({ headers, body }: StoredAnswer): number {
+  const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
+  return headerSizes.reduce((sum, size) => sum + size, body.byteLength);
 }
 
 /** The minute at whose start a record may be forgotten. */

@@ -239,12 +239,6 @@ export interface StoredAnswer {
 /** Room for kept responses in every store of this project, in bytes: 64 MiB. */
 export const MAX_ANSWER_BYTES: number = 64 * 1024 * 1024;
 
-/** What a kept response counts: the bytes of its headers and body. */
-export function sizeOfAnswer({ headers, body }: StoredAnswer): number {
-  const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
-  return headerSizes.reduce((sum, size) => sum + size, body.byteLength);
-}
-
 /** The fields of a new record. */
 export interface ClaimRequest {
   readonly identity: string;
