@@ -1,9 +1,8 @@
 /** Transactions, networks and payers that a facilitator names are bounded: no head becomes too long for a client. */
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
 import { createPayments, type PaymentsOptions, type RouteConfig } from "@farebox/express";
 import { createPayer, createTestFacilitator, type Payer, pay } from "@farebox/testing";
-import type express5 from "express";
+import express5 from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../faults/business.js";
 import { LENIENT, PATIENT, PAY_TO, PRICED, VERSIONS } from "./shop.js";
@@ -14,18 +13,16 @@ const BEFORE: RouteConfig = { accepts: { price: "$0.01", network: "eip155:84532"
 /** A facilitator over HTTP that says something else about each settlement than the real one. */
 async function openBank(change: (answer: object) => object) {
   const facilitator = createTestFacilitator();
-  const server = createServer(async (req, res) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk);
-    const request = chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString());
-    const answer = req.url?.endsWith("/verify")
-      ? await facilitator.verify(request)
-      : req.url?.endsWith("/settle")
-        ? change(await facilitator.settle(request))
-        : await facilitator.supported();
-    res.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
+  const app = express5();
+  app.use(express5.json({ limit: "1mb" }), (req, res, next) => {
+    const answer = () => {
+      if (req.path === "/verify") return facilitator.verify(req.body);
+      if (req.path === "/settle") return facilitator.settle(req.body).then(change);
+      return facilitator.supported();
+    };
+    answer().then((given) => void res.json(given), next);
   });
-  return { url: await serve(server), ledger: facilitator.ledger };
+  return { url: await serve(app), ledger: facilitator.ledger };
 }
 
 async function openShop(express: typeof express5, route: RouteConfig, options: PaymentsOptions) {

@@ -17,6 +17,7 @@ export { createLogger, describeThrown } from "./events/logger.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/admission.js";
 export type { HandlerResponse, Release, Uncharged } from "./gate/charging.js";
 export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
+export { networkOf } from "./gate/paid-request.js";
 export { RECEIPTS_PATH } from "./gate/receipts.js";
 export { type GateResponse, streamTrailers } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
@@ -41,7 +42,7 @@ export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol
 export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount } from "./route/bind-keys.js";
 export { matchesMount } from "./route/path.js";
-export { type BodyDigest, type BodyProblem, type GateRequest, joinValues } from "./route/request.js";
+export { type BodyDigest, type BodyProblem, type BodyReading, type GateRequest, joinValues } from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";
 export type { Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";
 export { type SettledFor, settledFor } from "./settlement/settle.js";

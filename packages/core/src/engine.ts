@@ -398,7 +398,7 @@ function createParts(settings: Settings) {
     },
     bodies,
     pages: new Pages({ loadPaywall: settings.loadPaywall, bodies, rpc, logger, now, timer }),
-    ...{ tokens, now, publicUrls: settings.publicUrls },
+    ...{ tokens, now, timer, publicUrls: settings.publicUrls },
     copyWaitMs: settings.copyWaitMs,
     signatures: new SignatureChecks(settings.verifySignatures),
   });

@@ -199,12 +199,13 @@ export type {
 } from "./scheme/scheme.js";
 export type { Listing } from "./settlement/listings.js";
 export type { Recovery } from "./settlement/recovery.js";
-export { createMemoryStore, type MemoryStoreOptions } from "./store/memory-store.js";
+export { createMemoryStore, type MemoryStoreOptions, sizeOfAnswer } from "./store/memory-store.js";
 export {
   type Claim,
   type ClaimRequest,
   type ExposureEntry,
   type ExposureSums,
+  MAX_ANSWER_BYTES,
   MOST_DUE,
   type Owned,
   type PaymentRecord,

@@ -8,6 +8,7 @@ import { inspect } from "node:util";
 import {
   type Admission,
   type BodyDigest,
+  type BodyReading,
   type GateRequest,
   isHost,
   joinValues,
@@ -103,8 +104,8 @@ class ExpressRequest implements GateRequest {
     return this.#req;
   }
 
-  digestBody(): BodyDigest | Promise<BodyDigest> {
-    return digestBody(this.#req);
+  digestBody(reading: BodyReading): BodyDigest | Promise<BodyDigest> {
+    return digestBody(this.#req, reading, this);
   }
 
   mountTemplate(): string {

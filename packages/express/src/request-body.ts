@@ -8,32 +8,33 @@
  * @module
  */
 import { createHash, type Hash } from "node:crypto";
-import { type BodyDigest, type BodyProblem, writeCanonicalText } from "@farebox/core/adapter";
+import { type BodyDigest, type BodyProblem, type BodyReading, writeCanonicalText } from "@farebox/core/adapter";
 import type { Request } from "express";
+import { BODY_MS, MAX_BODY_BYTES, Room } from "./body-room.js";
 import { hasOldRouter } from "./router-walk.js";
-
-/** How much of one body is read ahead: 16 MiB. A longer one has to be parsed before the payments. */
-export const MAX_BODY_BYTES: number = 16 * 1024 * 1024;
-
-/** How much of all bodies together is kept in memory at a time: 64 MiB. */
-export const MAX_TOTAL_BYTES: number = 64 * 1024 * 1024;
 
 /** A second call returns the same digest, even if the body was read or parsed in between. */
 const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
 
+/** Whose body it is: the client's address, if it is certain. */
+interface Sender {
+  readonly client?: string | undefined;
+}
+
 /**
- * Returns the digest of a request's body. Never throws or rejects. The same body has the same digest as long as the same
+ * Returns the digest of a request's body. Rejects only as `isGood` does, and never throws. The same body has the same digest as long as the same
  * middleware ran before; a parsed body has a different digest than its bytes.
  *
  * While this waits for the body, up to {@link MAX_BODY_BYTES} are read ahead. Other readers still get every byte.
  *
  * @returns Base64url SHA-256; `""` for a request without a body; `undefined` if the client disconnected before the body was
  *   complete, or has its response already; or why there is no digest.
+ * @param reading - Without it, a body may take any time, and no payment is verified.
  */
-export function digestBody(req: Request): BodyDigest | Promise<BodyDigest> {
+export function digestBody(req: Request, reading?: BodyReading, sender: Sender = {}): BodyDigest | Promise<BodyDigest> {
   if (!hasBody(req)) return "";
   if (digests.has(req)) return digests.get(req);
-  const digest = takeDigest(req);
+  const digest = takeDigest(req, reading, sender);
   digests.set(req, digest);
   return digest;
 }
@@ -58,14 +59,46 @@ export function hasBody({ headers }: Request): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 
-function takeDigest(req: Request): BodyDigest | Promise<BodyDigest> {
+function takeDigest(
+  req: Request,
+  reading: BodyReading | undefined,
+  sender: Sender,
+  known?: Room,
+): BodyDigest | Promise<BodyDigest> {
   if (isOver(req)) return undefined;
   const buffered = bufferedChunks(req);
   if (buffered === undefined) return digestParsed(req);
   if (Number(req.headers["content-length"] ?? 0) > MAX_BODY_BYTES) return { problem: "too_large" };
   const hash = new BodyHash("wire");
   for (const chunk of buffered) hash.add(chunk);
-  return req.complete ? hash.digest() : observeBody(req, hash);
+  if (req.complete) return hash.digest();
+  const room = known ?? new Room(req, sender.client);
+  if (reading !== undefined && room.needsProof(lengthOf(req))) return takeIfGood(req, reading, { room, sender });
+  return observeBody(req, { hash, reading, room });
+}
+
+/** The declared length of a body; without one, it may be as long as may be. */
+function lengthOf({ headers }: Request): number {
+  return Number(headers["content-length"] ?? MAX_BODY_BYTES);
+}
+
+/** Memory is short: the payment is verified first. Meanwhile Node keeps what it keeps by itself. */
+async function takeIfGood(
+  req: Request,
+  reading: BodyReading,
+  { room, sender }: { readonly room: Room; readonly sender: Sender },
+): Promise<BodyDigest> {
+  let isGood: boolean | undefined = false;
+  try {
+    isGood = await reading.isGood();
+  } finally {
+    // Another gate may ask about another payment.
+    if (isGood === false) digests.delete(req);
+  }
+  if (isGood === false) return { problem: "unverified" };
+  if (isGood === undefined) return { problem: "busy" };
+  room.verified();
+  return takeDigest(req, reading, sender, room);
 }
 
 /** Whether the client has disconnected or has its response. Node discards the unread rest of a body then. */
@@ -133,12 +166,15 @@ function hasDeclaredLength({ headers }: Request, size: number): boolean {
  *
  * @returns The digest of the complete body; `undefined` if the client disconnected, or the response ended first.
  */
-function observeBody(req: Request, hash: BodyHash): Promise<BodyDigest> {
+function observeBody(
+  req: Request,
+  { hash, reading, room }: { readonly hash: BodyHash; readonly reading: BodyReading | undefined; readonly room: Room },
+): Promise<BodyDigest> {
   const { res } = req;
   return new Promise((resolve) => {
-    const room = new Room(req);
     const end = (digest: BodyDigest) => {
       release();
+      stop?.();
       req.off("close", leave);
       res?.off("close", leave);
       resolve(digest);
@@ -151,46 +187,13 @@ function observeBody(req: Request, hash: BodyHash): Promise<BodyDigest> {
       else if (hash.size > MAX_BODY_BYTES) fail("too_large");
       else if (!room.grow(hash.size)) fail("busy");
     });
+    const stop = reading?.timer(() => fail("slow"), BODY_MS);
     req.once("close", leave);
     // If the response ends before the body, only the response emits "close".
     res?.once("close", leave);
     // Node has paused the connection if more than one high-water mark had arrived before.
     req.socket.resume();
   });
-}
-
-/** How many bytes are kept for all requests, beyond what Node would keep by itself. */
-let totalBytes = 0;
-
-/** The part of one request in {@link totalBytes}. It is given back when the request or its response has ended. */
-class Room {
-  readonly #req: Request;
-  #bytes = 0;
-
-  constructor(req: Request) {
-    this.#req = req;
-  }
-
-  /** Makes room for a body of this size. `false`: no room is left. A body that Node would read ahead anyway needs no room. */
-  grow(size: number): boolean {
-    const more = size - this.#req.readableHighWaterMark - this.#bytes;
-    if (more <= 0) return true;
-    if (totalBytes + more > MAX_TOTAL_BYTES) return false;
-    if (this.#bytes === 0) {
-      this.#req.once("close", this.#giveBack);
-      this.#req.res?.once("close", this.#giveBack);
-    }
-    this.#bytes += more;
-    totalBytes += more;
-    return true;
-  }
-
-  readonly #giveBack = (): void => {
-    totalBytes -= this.#bytes;
-    this.#bytes = 0;
-    this.#req.off("close", this.#giveBack);
-    this.#req.res?.off("close", this.#giveBack);
-  };
 }
 
 /**

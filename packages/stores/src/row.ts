@@ -9,6 +9,7 @@ import {
   type PaymentRecord,
   type PaymentState,
   RELEASABLE,
+  sizeOfAnswer,
   type Transition,
   UNFINISHED,
   UNLEASED,
@@ -57,8 +58,8 @@ export function readRow(row: Row): PaymentRecord {
 /** A value of a column. */
 export type Cell = string | number | Uint8Array | null;
 
-/** The columns that a transition writes. */
-export function writtenColumns(change: Transition): readonly (readonly [column: string, value: Cell])[] {
+/** The columns that a transition writes. @param nowMs - How old a response is that it brings. */
+export function writtenColumns(change: Transition, nowMs: number): readonly (readonly [column: string, value: Cell])[] {
   const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt, transaction } = change;
   const columns: (readonly [string, Cell])[] = [["state", to]];
   if (newOwner !== undefined) columns.push(["owner", newOwner]);
@@ -71,6 +72,7 @@ export function writtenColumns(change: Transition): readonly (readonly [column: 
   if (answer !== undefined) {
     columns.push(["answer", answer && JSON.stringify({ status: answer.status, headers: answer.headers })]);
     columns.push(["body", answer && bufferOf(answer.body)]);
+    columns.push(["kept_bytes", answer && sizeOfAnswer(answer)], ["kept_at_ms", answer && nowMs]);
   }
   return columns;
 }

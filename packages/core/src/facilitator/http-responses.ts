@@ -49,13 +49,15 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   if (typeof success !== "boolean") return undefined;
   const errorReason = text(value["errorReason"]) ?? text(value["error_reason"]);
   const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
+  // Whether money has moved does not depend on the transaction, or there must be a real one.
+  const isSure = success || errorReason === "payment_already_settled";
   const payer = name(value["payer"]);
   const amount = text(value["amount"]);
   const extra = success ? smallObject(value["extra"]) : undefined;
   const extensionResponses = outcomes(value);
   return {
     success,
-    transaction: name(value["transaction"]) ?? "",
+    transaction: name(value["transaction"]) || (isSure ? "" : traceOf(value["transaction"])),
     network: text(value["network"])?.slice(0, MAX_NAME) || network,
     ...(errorReason !== undefined && { errorReason }),
     ...(errorMessage !== undefined && { errorMessage }),
@@ -124,6 +126,11 @@ const NAME = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${MAX_NAME}}$`, "u");
 function name(value: unknown): string | undefined {
   const given = text(value);
   return given === undefined || NAME.test(given) ? given : "";
+}
+
+/** A transaction that cannot be an id, short and legible. A refusal with one is not final: something may have been broadcast. */
+function traceOf(value: unknown): string {
+  return legible(text(value) ?? "");
 }
 
 /** The three calls to a facilitator. */

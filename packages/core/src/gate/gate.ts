@@ -28,6 +28,7 @@ import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName, type Logger } from "../events/logger.js";
 import { secondsToWait } from "../facilitator/http-responses.js";
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { StartTimer } from "../options.js";
 import type { Unpriced } from "../pricing/dynamic-price.js";
 import { viewOf } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -120,6 +121,7 @@ export interface GateDeps {
   readonly findings: Pick<Findings, "add">;
   readonly logger: Logger;
   readonly now: () => number;
+  readonly timer: StartTimer;
 }
 
 const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
@@ -213,7 +215,7 @@ export class Gate {
 
   /** The nine steps of a request that has to be waited for. Steps 8 and 9 are in {@link Gate.#serve}. */
   async #pay(matched: MatchedRequest): Promise<Decision> {
-    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now } = this.#deps;
+    const { facilitator, store, leases, replay, events, findings, copyWaitMs, now, timer } = this.#deps;
     const { hooks } = matched.route;
     const { request } = matched;
 
@@ -249,7 +251,15 @@ export class Gate {
     if (checked.kind === "refused") return this.#refuse(priced, checked);
 
     // 5. From here on the payment is bound to this request: its route, method, target, body and offer.
-    const bodyDigest = await digestOf(request);
+    let refused: Responded | undefined;
+    const isGood = async () => {
+      const asked = await this.#askFirst(toPaidRequest(priced, checked, ""));
+      if (typeof asked !== "object") return asked;
+      refused = asked;
+      return false;
+    };
+    const bodyDigest = await digestOf(request, { timer, isGood });
+    if (refused !== undefined) return refused;
     if (typeof bodyDigest !== "string") return this.#unbound(priced, bodyDigest);
     const paid = toPaidRequest(priced, checked, bodyDigest);
     const untilMs = now() + copyWaitMs;
@@ -453,6 +463,17 @@ export class Gate {
     }
     events.emit("verified", timed);
     return { kind: "verified", extensionResponses };
+  }
+
+  /**
+   * Memory for bodies is short: a payment without money must not take it. One with a record was verified before, and may be used up by now.
+   * `undefined`: a hook of the seller's has its say first.
+   */
+  async #askFirst(paid: PaidRequest): Promise<true | Responded | undefined> {
+    if ((await this.#deps.store.find(paid.claim.identity)) !== undefined) return true;
+    if (paid.hooks.asks("beforeVerify")) return undefined;
+    const verified = await this.#verify(paid);
+    return verified.kind === "respond" ? verified : true;
   }
 
   /** `settle: "before"`: a payment whose signature may be forged is verified first. */

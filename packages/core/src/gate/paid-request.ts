@@ -144,6 +144,11 @@ export function sourceOf({ client = "", payer }: Pick<PaidRequest, "client" | "p
   return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }
 
+/** The network of one client: its address, or the /64 of an IPv6 address. `undefined`: many clients may have this address. */
+export function networkOf(client: string | undefined): string | undefined {
+  return sourceOf({ client, payer: "" }) || undefined;
+}
+
 /**
  * A payment that the seller calls verified. If its signature does not prove who the payer is, anybody may have named that payer, so
  * its runs are not the payer's.

@@ -198,7 +198,7 @@ export function incompleteRequest(): GateResponse {
   return problem(400, "invalid_payload", "The request ended before its body did.");
 }
 
-/** 400, 413 or 503: the body cannot be told from other bodies, so nothing is sold for it. */
+/** 400, 408, 413 or 503: the body cannot be told from other bodies, so nothing is sold for it. */
 export function unboundBody(reason: BodyProblem): GateResponse {
   switch (reason) {
     case "too_large":
@@ -226,6 +226,14 @@ export function unboundBody(reason: BodyProblem): GateResponse {
         "Too many bodies are being read. You were not charged; repeat this request with the same payment.",
         { retryAfterSeconds: 1 },
       );
+    case "slow":
+      return problem(
+        408,
+        "invalid_input",
+        "The body took too long. You were not charged; repeat this request with the same payment.",
+      );
+    case "unverified":
+      return unreachable("unexpected_verify_error", 1);
     default:
       return reason satisfies never;
   }

@@ -68,7 +68,7 @@ function showsFields(value: object, hidden?: string): boolean {
   return Reflect.ownKeys(value).every((key) => {
     if (key === hidden) return true;
     const field = Object.getOwnPropertyDescriptor(value, key);
-    return field?.enumerable === true && "value" in field && showsAll(field.value);
+    return typeof key === "string" && field?.enumerable === true && "value" in field && showsAll(field.value);
   });
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { StartTimer } from "../options.js";
 import { belowMount } from "./route-table.js";
 
 /** One request: over HTTP, or a call that carries a payment beside its arguments. */
@@ -48,10 +49,18 @@ export interface GateRequest {
   /** The client's address, or its session over MCP, if it is certain. */
   readonly client?: string | undefined;
   /**
-   * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw or reject.
-   * Default: `""`.
+   * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw, and reject only as
+   * `isGood` does.   * Default: `""`.
    */
-  digestBody?(): BodyDigest | Promise<BodyDigest>;
+  digestBody?(reading: BodyReading): BodyDigest | Promise<BodyDigest>;
+}
+
+/** What reading a body takes. */
+export interface BodyReading {
+  /** For the time limit of a body. */
+  readonly timer: StartTimer;
+  /** Verifies the payment: asked before a body is read that would take memory which is short. `undefined`: it cannot be verified yet. */
+  isGood(): Promise<boolean | undefined>;
 }
 
 /**
@@ -67,8 +76,10 @@ export type BodyDigest = string | undefined | { readonly problem: BodyProblem };
  * - `no_text`: its parsed value is nested too deeply, or is no data.
  * - `not_kept`: middleware has read it, and left too little of it.
  * - `busy`: other requests have used up the memory for bodies.
+ * - `slow`: it took longer than a body may take.
+ * - `unverified`: memory is short, and the payment is not good.
  */
-export type BodyProblem = "too_large" | "no_text" | "not_kept" | "busy";
+export type BodyProblem = "too_large" | "no_text" | "not_kept" | "busy" | "slow" | "unverified";
 
 /** The whole path of a request. */
 export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
@@ -76,8 +87,8 @@ export function fullPathOf({ fullPath, mountPath, path }: GateRequest): string {
 }
 
 /** The digest of a request's body, or why it has no digest. */
-export function digestOf(request: GateRequest): BodyDigest | Promise<BodyDigest> {
-  return request.digestBody === undefined ? "" : request.digestBody();
+export function digestOf(request: GateRequest, reading: BodyReading): BodyDigest | Promise<BodyDigest> {
+  return request.digestBody === undefined ? "" : request.digestBody(reading);
 }
 
 /** Headers with one text each. No name is found that was not sent, `constructor` for example. */

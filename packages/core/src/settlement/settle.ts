@@ -467,8 +467,10 @@ function changesAfter(
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
   // A payment with an identifier may fetch its response again.
-  const isKept = claim.identifier !== undefined || start.waiting.keepsResponse();
-  if (isKept && start.response !== undefined) return { ...changes, to: kind };
+  const isGone = start.waiting.keepsResponse();
+  if ((claim.identifier !== undefined || isGone) && start.response !== undefined) {
+    return { ...changes, to: kind, ...(isGone ? {} : { delivers: true }) };
+  }
   // Until it is delivered, the response stays for other processes.
   return isShared ? { ...changes, to: kind, isAtWork: true } : { ...changes, to: kind, answer: null };
 }

@@ -13,6 +13,7 @@ import { MAX_LEDGER_ENTRIES, MemoryLedger } from "./memory-ledger.js";
 import {
   type Claim,
   type ClaimRequest,
+  MAX_ANSWER_BYTES,
   type PaymentRecord,
   type PaymentStore,
   RELEASABLE,
@@ -24,15 +25,13 @@ import {
 
 /** Limits of a memory store. */
 export interface MemoryStoreOptions {
-  /** Room for the bodies and headers of all kept responses, in bytes. The oldest are dropped first. Default 64 MiB. */
+  /** Room for the bodies and headers of all kept responses, in bytes. The oldest delivered ones are dropped first. Default 64 MiB. */
   readonly maxAnswerBytes?: number;
   /** How many entries of the ledger are kept. The oldest are dropped first. Default 10000. */
   readonly maxLedgerEntries?: number;
 }
 
 type MemoryStore = PaymentStore & Required<Pick<PaymentStore, "exposure" | "ledger">> & { readonly size: number };
-
-const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Records stay this long after their expiry, because an unknown outcome may still be asked for. */
 const GRACE_MS = 10 * 60 * 1000;
@@ -48,7 +47,7 @@ const MINUTE_MS = 60 * 1000;
  */
 export function createMemoryStore(now: () => number = Date.now, options: MemoryStoreOptions = {}): MemoryStore {
   check(now, options);
-  const { maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES, maxLedgerEntries = MAX_LEDGER_ENTRIES } = options;
+  const { maxAnswerBytes = MAX_ANSWER_BYTES, maxLedgerEntries = MAX_LEDGER_ENTRIES } = options;
   const ledger = new MemoryLedger(maxLedgerEntries);
   const records = new Map<string, PaymentRecord>();
   const identifiers = new Set<string>();
@@ -57,8 +56,9 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
   /** Identities by the minute in which their records are forgotten. */
   const expiries = new Map<number, Set<string>>();
   let lastMinute = 0;
-  /** The size of each kept response by identity, the oldest response first. */
-  const responseSizes = new Map<string, number>();
+  /** The size of each kept response by identity, the oldest response first: those that a client got, and the others. */
+  const deliveredSizes = new Map<string, number>();
+  const owedSizes = new Map<string, number>();
   let responseBytes = 0;
 
   const store: MemoryStore = {
@@ -99,6 +99,7 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
       if (record.identifier !== undefined && changed.identifier === undefined) identifiers.delete(record.identifier);
       // A response is as old as its writing; later transitions of the payment do not make it younger.
       if (change.answer !== undefined) keepResponse(changed);
+      if (change.delivers === true) deliver(changed);
       if (change.entry !== undefined) ledger.add(change.entry);
       return true;
     },
@@ -157,23 +158,34 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
   function keepResponse({ identity, answer }: PaymentRecord): void {
     dropResponse(identity);
     if (answer === undefined) return;
-    const size = sizeOf(answer);
+    const size = sizeOfAnswer(answer);
     if (size > maxAnswerBytes) {
       forgetAnswer(identity);
       return;
     }
-    responseSizes.set(identity, size);
+    owedSizes.set(identity, size);
     responseBytes += size;
-    for (const oldest of responseSizes.keys()) {
-      if (responseBytes <= maxAnswerBytes) return;
-      dropResponse(oldest);
-      forgetAnswer(oldest);
+    for (const sizes of [deliveredSizes, owedSizes]) {
+      for (const oldest of sizes.keys()) {
+        if (responseBytes <= maxAnswerBytes) return;
+        dropResponse(oldest);
+        forgetAnswer(oldest);
+      }
     }
   }
 
+  function deliver({ identity }: PaymentRecord): void {
+    const size = owedSizes.get(identity);
+    if (size === undefined) return;
+    owedSizes.delete(identity);
+    deliveredSizes.set(identity, size);
+  }
+
   function dropResponse(identity: string): void {
-    responseBytes -= responseSizes.get(identity) ?? 0;
-    responseSizes.delete(identity);
+    for (const sizes of [deliveredSizes, owedSizes]) {
+      responseBytes -= sizes.get(identity) ?? 0;
+      sizes.delete(identity);
+    }
   }
 
   function forgetAnswer(identity: string): void {
@@ -261,7 +273,8 @@ function withOwnBody(answer: StoredAnswer): StoredAnswer {
   return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
 }
 
-function sizeOf({ headers, body }: StoredAnswer): number {
+/** What a kept response counts: the bytes of its headers and body. */
+export function sizeOfAnswer({ headers, body }: StoredAnswer): number {
   const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
   return headerSizes.reduce((sum, size) => sum + size, body.byteLength);
 }

@@ -236,6 +236,9 @@ export interface StoredAnswer {
   readonly body: Uint8Array;
 }
 
+/** Room for kept responses in every store of this project, in bytes: 64 MiB. */
+export const MAX_ANSWER_BYTES: number = 64 * 1024 * 1024;
+
 /** The fields of a new record. */
 export interface ClaimRequest {
   readonly identity: string;
@@ -272,6 +275,8 @@ export interface Transition {
   readonly facilitator?: string | null;
   /** `null` removes it. */
   readonly answer?: StoredAnswer | null;
+  /** The client gets the response now: a store that is short of room drops the kept one before those that nobody got. Default `false`. */
+  readonly delivers?: boolean;
   readonly receipt?: SettlementResponse;
   /** See {@link PaymentRecord.transaction}. If another record has it, the change is refused. Of several changes that try, one succeeds. */
   readonly transaction?: string;

@@ -19,7 +19,11 @@ interface Connected {
   end(): Promise<unknown>;
 }
 
-const TRAITS = { durable: true, shared: true, renew: true, runs: true, exposure: true, ledger: true, keep: true };
+const maxAnswerBytes = 1024 * 1024;
+const TRAITS = {
+  ...{ durable: true, shared: true, renew: true, runs: true },
+  ...{ exposure: true, ledger: true, keep: true, maxAnswerBytes },
+};
 let stores = 0;
 
 // `pnpm test` runs this one, `pnpm test:stores` all of them.
@@ -62,7 +66,7 @@ function describeClient(name: string, traits: StoreTraits, connect: () => Promis
       const prefix = `farebox${stores++}`;
       const opened: ReturnType<typeof postgresStore>[] = [];
       const open = async (at: number) => {
-        const store = storeOf(connected[at]!.pool, { prefix, now: clock.now });
+        const store = storeOf(connected[at]!.pool, { prefix, now: clock.now, maxAnswerBytes });
         opened.push(store);
         await store.migrate();
         return store;
@@ -198,6 +202,7 @@ describe("tables of version 1", () => {
     expect(rows.map(({ indexname }) => indexname).sort()).toEqual([
       "version1_payments_forget",
       "version1_payments_identifier_key",
+      "version1_payments_kept",
       "version1_payments_open",
       "version1_payments_paid_by",
       "version1_payments_pkey",

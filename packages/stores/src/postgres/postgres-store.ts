@@ -22,7 +22,8 @@ import {
   type Transition,
   UNFINISHED,
 } from "@farebox/core";
-import { parseOptions, type StoreOptions } from "../options.js";
+import { type ParsedOptions, parseOptions, type StoreOptions } from "../options.js";
+import { DELIVER_SQL, dropSql, Room } from "../room.js";
 import {
   COLUMNS,
   GRACE_MS,
@@ -37,7 +38,7 @@ import {
 import { insertEntry, PostgresLedger } from "./ledger.js";
 import { PostgresNotifications } from "./notifications.js";
 import { checkPool, Database, isPgPool, MIGRATION_ADVICE, type PostgresPool, type Value } from "./pool.js";
-import { OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
+import { LOCKS, OLDEST_SERVER, SCHEMA_VERSION, schema } from "./schema.js";
 import { Sweeper } from "./sweeper.js";
 
 export type { StoreOptions } from "../options.js";
@@ -65,11 +66,11 @@ const PAGE = 50;
  * @throws ConfigError when it is another object, or an option is wrong
  */
 export function postgresStore(pool: PostgresPool, options: StoreOptions = {}): PostgresStore {
-  const { prefix, timeoutMs, now } = parseOptions(options, {
+  const { prefix, timeoutMs, maxAnswerBytes, now } = parseOptions(options, {
     tables: true,
     check: (issues) => checkPool(pool, issues),
   });
-  return new Postgres(pool, prefix, timeoutMs, now);
+  return new Postgres(pool, { prefix, timeoutMs, maxAnswerBytes, now });
 }
 
 class Postgres implements PostgresStore {
@@ -82,15 +83,22 @@ class Postgres implements PostgresStore {
   readonly #table: string;
   readonly #now: () => number;
   readonly #limitMs: number;
+  readonly #room: Room;
+  readonly #drop: string;
   readonly #sweeper: Sweeper;
   readonly #notifications: PostgresNotifications | undefined;
 
-  constructor(pool: PostgresPool, prefix: string, limitMs: number, now: () => number) {
+  constructor(pool: PostgresPool, { prefix, timeoutMs: limitMs, maxAnswerBytes, now }: ParsedOptions) {
     this.#database = new Database(pool, limitMs);
     this.#prefix = prefix;
     this.#table = `${prefix}_payments`;
     this.#now = now;
     this.#limitMs = limitMs;
+    this.#room = new Room(maxAnswerBytes);
+    // In one process at a time: two could wait for each other.
+    const rows = { table: this.#table, key: "key", most: "$1::bigint", nowMs: "$2::bigint" };
+    const turn = `(SELECT pg_try_advisory_xact_lock(${LOCKS.drop}, hashtext('${prefix}')))`;
+    this.#drop = `WITH turn AS MATERIALIZED ${turn} ${dropSql(rows)} AND (SELECT * FROM turn)`;
     this.#sweeper = new Sweeper(this.#database, prefix, now);
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     this.exposure = {
@@ -158,13 +166,15 @@ class Postgres implements PostgresStore {
     return row && readMarked(row);
   }
 
-  async transition(change: Transition): Promise<boolean> {
+  async transition(given: Transition): Promise<boolean> {
+    const change = this.#room.fit(given);
     const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
-    const columns = writtenColumns(change);
     const nowMs = this.#now();
+    const columns = writtenColumns(change, nowMs);
     const values: Value[] = [keyOf(identity), from, owner, nowMs, `${this.#prefix}_changes`];
     const sets = columns.map(([column, value]) => `${column} = $${values.push(value)}::${typeOf(column)}`);
+    if (change.delivers === true && change.answer === undefined) sets.push(DELIVER_SQL);
     if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
     else if (UNFINISHED.includes(from)) sets.push(`forget_at_ms = greatest(expires_at_ms, $4::bigint) + ${GRACE_MS}`);
     const recorded = entry === undefined ? "" : `, recorded AS (${insertEntry(this.#prefix, entry, values)})`;
@@ -178,7 +188,9 @@ class Postgres implements PostgresStore {
       values,
       { unique: change.transaction !== undefined },
     );
-    return rows.length > 0;
+    if (rows.length === 0) return false;
+    if (this.#room.isDue(change)) await this.#dropOldest(nowMs);
+    return true;
   }
 
   async release(identity: string, owner: string): Promise<void> {
@@ -319,6 +331,15 @@ class Postgres implements PostgresStore {
     ]);
   }
 
+  /** The change was made. If this fails, the next change that brings a response tries again. */
+  async #dropOldest(nowMs: number): Promise<void> {
+    try {
+      await this.#run(this.#drop, [this.#room.most, nowMs]);
+    } catch {
+      this.#room.tryAgain();
+    }
+  }
+
   async #removeForgotten(row: Row, nowMs: number): Promise<void> {
     await this.#run(
       `DELETE FROM ${this.#table}
@@ -359,6 +380,7 @@ const NOTIFY = "CASE WHEN is_watched THEN pg_notify($5::text, encode(key, 'hex')
 
 function typeOf(column: string): string {
   if (column.endsWith("_ms")) return "bigint";
+  if (column === "kept_bytes") return "bigint";
   return column === "body" ? "bytea" : "text";
 }
 

@@ -8,7 +8,7 @@ import { UNFINISHED_SQL } from "../row.js";
 import { ledgerSchema } from "./ledger.js";
 
 /** The version of the tables, in the table of kept values. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** The oldest server, as `server_version_num`. */
 export const OLDEST_SERVER = 130_000;
@@ -20,7 +20,7 @@ export const OLDEST_SERVER = 130_000;
  * @param prefix - Begins the names of all tables. Default `farebox`.
  */
 export function schema(prefix: string = "farebox"): string {
-  // Version 3 did not know which transaction had paid. Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
+  // Version 4 did not know how much is kept. Version 3 did not know which transaction had paid. Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
   // unfinished states asks for none of these two.
   // The key is a SHA-256, since an identity may be longer than an index accepts.
   return `DO $farebox$
@@ -43,9 +43,14 @@ BEGIN
     body bytea,
     receipt text,
     is_watched boolean NOT NULL DEFAULT false,
-    paid_by text COLLATE "C"
+    paid_by text COLLATE "C",
+    kept_bytes bigint,
+    kept_at_ms bigint
   );
   ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS paid_by text COLLATE "C";
+  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS kept_bytes bigint;
+  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS kept_at_ms bigint;
+  CREATE INDEX IF NOT EXISTS ${prefix}_payments_kept ON ${prefix}_payments (kept_at_ms, kept_bytes) WHERE kept_bytes IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS ${prefix}_payments_paid_by ON ${prefix}_payments (paid_by);
   DROP INDEX IF EXISTS ${prefix}_payments_unfinished;
   CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (key) WHERE state IN (${UNFINISHED_SQL});
@@ -82,7 +87,7 @@ END $farebox$`;
 }
 
 /** The first keys of advisory locks; the second is a hash of the prefix. */
-export const LOCKS = { migrate: 402_001, sweep: 402_002, expose: 402_003, ledger: 402_004 } as const;
+export const LOCKS = { migrate: 402_001, sweep: 402_002, expose: 402_003, ledger: 402_004, drop: 402_005 } as const;
 
 /** Entries that end and are removed in one statement. */
 const ENDED_AT_ONCE = 1_000;

@@ -6,6 +6,8 @@ import { CLIENTS, CLUSTERS, type Connect, type Connected } from "./clients.fixtu
 import { type RedisClient, redisStore } from "./redis-store.js";
 import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
 
+const MIB = 1024 * 1024;
+
 let stores = 0;
 
 describe.skipIf(!hasRedis)("a store in Redis", () => {
@@ -81,7 +83,7 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
         const prefix = `farebox${stores++}`;
         const opened: ReturnType<typeof redisStore>[] = [];
         const open = async (at: number) => {
-          const store = redisStore(connected[at]!.client, { prefix, timeoutMs: 60_000 });
+          const store = redisStore(connected[at]!.client, { prefix, timeoutMs: 60_000, maxAnswerBytes: MIB });
           opened.push(store);
           return store;
         };
@@ -102,6 +104,7 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
         exposure: true,
         ledger: true,
         keep: true,
+        maxAnswerBytes: MIB,
       },
     );
     for (const { name: title, run } of checks) test(title, () => run());

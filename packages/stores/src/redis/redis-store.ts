@@ -17,11 +17,12 @@ import {
   type SharedRuns,
   StoreError,
   type StoreProblem,
+  sizeOfAnswer,
   TRANSITIONS,
   type Transition,
   UNFINISHED,
 } from "@farebox/core";
-import { parseOptions, type StoreOptions } from "../options.js";
+import { type ParsedOptions, parseOptions, type StoreOptions } from "../options.js";
 import { textOf, withinLimit } from "../time-limit.js";
 import { type Commands, checkClient, commandsOf, type RedisClient } from "./client.js";
 import { ledgerKeys, RedisLedger, wordsOf } from "./ledger.js";
@@ -69,7 +70,7 @@ const RENEWED_AT_ONCE = 500;
  */
 export function redisStore(client: RedisClient, options: StoreOptions = {}): RedisStore {
   const parsed = parseOptions(options, { tables: false, check: (issues) => checkClient(client, issues) });
-  return new Redis(commandsOf(client), parsed.prefix, parsed.timeoutMs);
+  return new Redis(commandsOf(client), parsed);
 }
 
 class Redis implements RedisStore {
@@ -79,12 +80,14 @@ class Redis implements RedisStore {
   readonly watch?: NonNullable<PaymentStore["watch"]>;
   readonly #commands: Commands;
   readonly #limitMs: number;
+  readonly #most: number;
   readonly #base: string;
   readonly #notifications: RedisNotifications | undefined;
 
-  constructor(commands: Commands, prefix: string, limitMs: number) {
+  constructor(commands: Commands, { prefix, timeoutMs: limitMs, maxAnswerBytes }: ParsedOptions) {
     this.#commands = commands;
     this.#limitMs = limitMs;
+    this.#most = maxAnswerBytes;
     this.#base = prefix.includes("{") ? prefix : `{${prefix}}`;
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     this.exposure = {
@@ -123,20 +126,34 @@ class Redis implements RedisStore {
     return readRecord(reply);
   }
 
-  async transition(change: Transition): Promise<boolean> {
+  async transition(given: Transition): Promise<boolean> {
+    const size = given.answer ? sizeOfAnswer(given.answer) : 0;
+    const change = size > this.#most ? { ...given, answer: null } : given;
     const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
     const { written, removed } = fieldsOfChange(change);
     const own = [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")];
     const paidBy = change.transaction === undefined ? [] : [this.#key("t", change.transaction)];
-    const keys = [...own, ...ledgerKeys((...parts) => this.#key(...parts)), ...paidBy];
-    const head = [identity, this.#key("c", identity), from, owner, to, ...wordsOf(entry), String(written.length)];
+    const keys = [...own, ...ledgerKeys((...parts) => this.#key(...parts)), ...this.#keptKeys(), ...paidBy];
+    const kept = change.answer === undefined ? "" : change.answer === null ? "none" : String(size);
+    const room = [kept, change.delivers === true ? "1" : "", String(this.#most)];
+    const head = [
+      identity,
+      this.#key("c", identity),
+      from,
+      owner,
+      to,
+      ...wordsOf(entry),
+      ...room,
+      String(written.length),
+    ];
     return Number(await this.#run(TRANSITION, keys, [...head, ...written, ...removed])) === 1;
   }
 
   async release(identity: string, owner: string): Promise<void> {
     const words = [identity, this.#key("c", identity), owner];
-    await this.#run(RELEASE, [this.#key("p", identity), this.#key("unfinished"), this.#key("i", "")], words);
+    const keys = [this.#key("p", identity), this.#key("unfinished"), this.#key("i", ""), ...this.#keptKeys()];
+    await this.#run(RELEASE, keys, words);
   }
 
   async *unfinished(): AsyncIterable<PaymentRecord> {
@@ -203,6 +220,10 @@ class Redis implements RedisStore {
 
   async #removeExposure({ identity }: Pick<ExposureEntry, "identity">): Promise<void> {
     await this.#run(REMOVE_EXPOSURE, this.#exposureKeys(), [identity]);
+  }
+
+  #keptKeys(): readonly string[] {
+    return [...["order", "ends", "sizes"].map((name) => this.#key("a", name)), this.#key("p", "")];
   }
 
   #exposureKeys(): readonly string[] {

@@ -30,6 +30,61 @@ local UNFINISHED = { ${setOf(UNFINISHED)} }
 local RELEASABLE = { ${setOf(RELEASABLE)} }
 local UNLEASED = { ${setOf(UNLEASED)} }`;
 
+/** Delivered responses that are kept count as older than the others. In microseconds: exact in a score of 53 bits. */
+const DELIVERED_US = "5000000000000000";
+
+/** Responses that are dropped in one call, and those of records that Redis has forgotten: a longer script would hold up other clients. */
+const DROPPED_AT_ONCE = 1_000;
+
+/**
+ * The bound of kept responses. `sizes` has the size of each by identity, and their sum in a field without a name; `order` says which is
+ * older, and `ends` when Redis forgets its record.
+ */
+function keptAt(first: number): string {
+  return `
+local order, ends, sizes, records = KEYS[${first}], KEYS[${first + 1}], KEYS[${first + 2}], KEYS[${first + 3}]
+local function uncount(identity)
+  local size = redis.call('HGET', sizes, identity)
+  if not size then return end
+  redis.call('ZREM', order, identity)
+  redis.call('ZREM', ends, identity)
+  redis.call('HDEL', sizes, identity)
+  if redis.call('HINCRBY', sizes, '', string.format('%.0f', 0 - tonumber(size))) == 0 and redis.call('HLEN', sizes) == 1 then redis.call('DEL', sizes) end
+end`;
+}
+
+/** With {@link keptAt}: counts a response, and drops the oldest ones above the bound. */
+const COUNT_KEPT = `
+local function nowUs()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+local function keepUntil(identity, at)
+  if redis.call('HEXISTS', sizes, identity) == 1 then redis.call('ZADD', ends, at, identity) end
+end
+local function count(identity, size)
+  uncount(identity)
+  if size == 'none' then return end
+  redis.call('HSET', sizes, identity, size)
+  redis.call('HINCRBY', sizes, '', size)
+  redis.call('ZADD', order, string.format('%.0f', nowUs()), identity)
+end
+local function deliver(identity)
+  local at = tonumber(redis.call('ZSCORE', order, identity) or '-1')
+  if at > 0 then redis.call('ZADD', order, string.format('%.0f', at - ${DELIVERED_US}), identity) end
+end
+local function dropOldest(most)
+  local nowMs = string.format('%.0f', math.floor(nowUs() / 1000))
+  for _, identity in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', nowMs, 'LIMIT', '0', '${DROPPED_AT_ONCE}')) do uncount(identity) end
+  for _ = 1, ${DROPPED_AT_ONCE} do
+    if tonumber(redis.call('HGET', sizes, '') or '0') <= tonumber(most) then return end
+    local oldest = redis.call('ZRANGE', order, '0', '0')[1]
+    if not oldest then return end
+    redis.call('HDEL', records .. oldest, 'h', 'y')
+    uncount(oldest)
+  end
+end`;
+
 /** KEYS: record. Returns its fields and values. */
 export const FIND: Script = script(`return redis.call('HGETALL', KEYS[1])`);
 
@@ -48,48 +103,61 @@ end
 return 'claimed'`);
 
 /**
- * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of the ledger, then that of a transaction or none.
- * ARGV: identity, channel, from, owner, to, id, JSON and time of an entry, number of values to write, fields and values to write, fields to
- * remove. Returns 1 or 0.
+ * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of the ledger, then those of kept responses and
+ * the beginning of the keys of records, then that of a transaction or none.
+ * ARGV: identity, channel, from, owner, to, id, JSON and time of an entry, size of the response or `none` or an empty text, 1 if it is
+ * delivered, room for all of them, number of values to write, fields and values to write, fields to remove. Returns 1 or 0.
  */
-export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}${RECORD}
+export const TRANSITION: Script = script(`${FORGET_AT}${PUBLISH}${STATES}${RECORD}${keptAt(8)}${COUNT_KEPT}
 local old = redis.call('HMGET', KEYS[1], 's', 'o', 'e', 'i')
 if old[1] ~= ARGV[3] or old[2] ~= ARGV[4] then return 0 end
-if KEYS[8] then
-  local paid = redis.call('GET', KEYS[8])
+if KEYS[12] then
+  local paid = redis.call('GET', KEYS[12])
   if paid and paid ~= ARGV[1] then return 0 end
-  redis.call('SET', KEYS[8], ARGV[1])
-  redis.call('PEXPIREAT', KEYS[8], forgetAt(old[3]))
+  redis.call('SET', KEYS[12], ARGV[1])
+  redis.call('PEXPIREAT', KEYS[12], forgetAt(old[3]))
 end
-local written = tonumber(ARGV[9])
-redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 10, 9 + written))
+local written = tonumber(ARGV[12])
+redis.call('HSET', KEYS[1], 's', ARGV[5], unpack(ARGV, 13, 12 + written))
 local identifierKey = old[4] and (KEYS[3] .. old[4])
-if #ARGV > 9 + written then
-  redis.call('HDEL', KEYS[1], unpack(ARGV, 10 + written))
+if #ARGV > 12 + written then
+  redis.call('HDEL', KEYS[1], unpack(ARGV, 13 + written))
   if identifierKey and redis.call('HEXISTS', KEYS[1], 'i') == 0 then
     if redis.call('GET', identifierKey) == ARGV[1] then redis.call('DEL', identifierKey) end
     identifierKey = nil
   end
 end
+if ARGV[9] ~= '' then count(ARGV[1], ARGV[9]) end
+if ARGV[10] == '1' then deliver(ARGV[1]) end
 if UNFINISHED[ARGV[5]] then
+  keepUntil(ARGV[1], '+inf')
   redis.call('PERSIST', KEYS[1])
   if identifierKey then redis.call('PERSIST', identifierKey) end
   redis.call('ZADD', KEYS[2], 0, ARGV[1])
 elseif UNFINISHED[ARGV[3]] then
   local at = forgetAt(old[3])
+  keepUntil(ARGV[1], at)
   redis.call('PEXPIREAT', KEYS[1], at)
   if identifierKey then redis.call('PEXPIREAT', identifierKey, at) end
   redis.call('ZREM', KEYS[2], ARGV[1])
+elseif ARGV[9] ~= '' then
+  -- Its time was set when it ended.
+  keepUntil(ARGV[1], string.format('%.0f', math.floor(nowUs() / 1000) + redis.call('PTTL', KEYS[1])))
 end
+if ARGV[9] ~= '' then dropOldest(ARGV[11]) end
 record(ARGV[6], ARGV[7], ARGV[8])
 publish(ARGV[2])
 return 1`);
 
-/** KEYS: record, index of unfinished ones, beginning of the keys of identifiers. ARGV: identity, channel, owner. */
-export const RELEASE: Script = script(`${PUBLISH}${STATES}
+/**
+ * KEYS: record, index of unfinished ones, beginning of the keys of identifiers, then those of kept responses and the beginning of the keys of
+ * records. ARGV: identity, channel, owner.
+ */
+export const RELEASE: Script = script(`${PUBLISH}${STATES}${keptAt(4)}
 local old = redis.call('HMGET', KEYS[1], 's', 'o', 'i')
 if not old[1] or not RELEASABLE[old[1]] or old[2] ~= ARGV[3] then return 0 end
 redis.call('DEL', KEYS[1])
+uncount(ARGV[1])
 if UNFINISHED[old[1]] then redis.call('ZREM', KEYS[2], ARGV[1]) end
 if old[3] and redis.call('GET', KEYS[3] .. old[3]) == ARGV[1] then redis.call('DEL', KEYS[3] .. old[3]) end
 publish(ARGV[2])

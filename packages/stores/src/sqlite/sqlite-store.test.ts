@@ -27,6 +27,8 @@ const LIBRARIES: Readonly<Record<string, { readonly isHere: boolean; readonly op
   "node:sqlite": { isHere: isNode22, open: openNode },
 };
 
+const MIB = 1024 * 1024;
+
 const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(() => void vi.useRealTimers());
@@ -41,12 +43,21 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
         const openStore = async () => {
           const database = open(path);
           databases.push(database);
-          return sqliteStore(database, { now: clock.now, timeoutMs: 60_000 });
+          return sqliteStore(database, { now: clock.now, timeoutMs: 60_000, maxAnswerBytes: MIB });
         };
         const close = async () => databases.forEach((database) => void database.close());
         return { store: await openStore(), reopen: openStore, join: openStore, close };
       },
-      { durable: true, shared: true, renew: true, runs: true, exposure: true, ledger: true, keep: true },
+      {
+        durable: true,
+        shared: true,
+        renew: true,
+        runs: true,
+        exposure: true,
+        ledger: true,
+        keep: true,
+        maxAnswerBytes: MIB,
+      },
     );
     for (const { name: title, run } of checks) test(title, () => run());
 

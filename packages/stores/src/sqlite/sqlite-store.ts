@@ -19,6 +19,7 @@ import {
   UNFINISHED,
 } from "@farebox/core";
 import { parseOptions, type StoreOptions } from "../options.js";
+import { DELIVER_SQL, dropSql, Room } from "../room.js";
 import {
   COLUMNS,
   GRACE_MS,
@@ -56,10 +57,10 @@ const SWEEP_EVERY_MS = 30_000;
  */
 export function sqliteStore(database: SqliteDatabase, options: StoreOptions = {}): SqliteStore {
   const check = (issues: Parameters<typeof checkDatabase>[1]) => checkDatabase(database, issues);
-  const { prefix, timeoutMs, now } = parseOptions(options, { tables: true, check });
+  const { prefix, timeoutMs, maxAnswerBytes, now } = parseOptions(options, { tables: true, check });
   const connection = new Connection(database, timeoutMs);
   connection.open(schema(prefix), () => update(connection, prefix));
-  return new Sqlite(connection, prefix, now);
+  return new Sqlite(connection, prefix, maxAnswerBytes, now);
 }
 
 class Sqlite implements SqliteStore {
@@ -72,13 +73,17 @@ class Sqlite implements SqliteStore {
   readonly #prefix: string;
   readonly #table: string;
   readonly #now: () => number;
+  readonly #room: Room;
+  readonly #drop: string;
   #lastSweepMs: number;
 
-  constructor(connection: Connection, prefix: string, now: () => number) {
+  constructor(connection: Connection, prefix: string, maxAnswerBytes: number, now: () => number) {
     this.#connection = connection;
     this.#prefix = prefix;
     this.#table = `${prefix}_payments`;
     this.#now = now;
+    this.#room = new Room(maxAnswerBytes);
+    this.#drop = `${dropSql({ table: this.#table, key: "rowid", most: "?", nowMs: "?" })} RETURNING 1`;
     this.#lastSweepMs = now() - Math.floor(Math.random() * SWEEP_EVERY_MS);
     this.runs = { put: (run, nowMs) => this.#putRun(run, nowMs), remove: (run) => this.#removeRun(run) };
     this.#exposure = new SqliteExposure(connection, prefix);
@@ -125,12 +130,14 @@ class Sqlite implements SqliteStore {
     return row && readRow(row);
   }
 
-  async transition(change: Transition): Promise<boolean> {
+  async transition(given: Transition): Promise<boolean> {
+    const change = this.#room.fit(given);
     const { identity, from, owner, to, entry } = change;
     if (!TRANSITIONS[from].includes(to)) return false;
-    const columns = writtenColumns(change);
     const nowMs = this.#now();
+    const columns = writtenColumns(change, nowMs);
     const sets = columns.map(([column]) => `${column} = ?`);
+    if (change.delivers === true && change.answer === undefined) sets.push(DELIVER_SQL);
     const hasEnded = UNFINISHED.includes(from) && !UNFINISHED.includes(to);
     if (hasEnded) sets.push(`forget_at_ms = max(expires_at_ms, ?) + ${GRACE_MS}`);
     if (UNFINISHED.includes(to)) sets.push(`forget_at_ms = ${NEVER_MS}`);
@@ -146,6 +153,7 @@ class Sqlite implements SqliteStore {
         ...[...(hasEnded ? [nowMs] : []), identity, from, owner, nowMs],
       );
       if (changed !== undefined && entry !== undefined) this.#ledger.add(entry);
+      if (changed !== undefined && this.#room.isDue(change)) this.#connection.all(this.#drop, nowMs, this.#room.most);
       return changed;
     });
     return row !== undefined;
@@ -261,12 +269,15 @@ class Sqlite implements SqliteStore {
 /** `PRAGMA synchronous`: each commit waits for the disk. */
 const FULL = 2;
 
-/** A file of an earlier version does not know which transaction has paid. */
+/** A file of an earlier version does not know which transaction has paid, and how much is kept. */
 function update(connection: Connection, prefix: string): string {
   const table = `${prefix}_payments`;
   const columns = connection.all(`SELECT name FROM pragma_table_info('${table}')`).map(({ name }) => name);
-  const add = columns.includes("paid_by") ? "" : `ALTER TABLE ${table} ADD COLUMN paid_by TEXT;`;
-  return `${add} CREATE UNIQUE INDEX IF NOT EXISTS ${table}_paid_by ON ${table} (paid_by)`;
+  const added = { paid_by: "TEXT", kept_bytes: "INTEGER", kept_at_ms: "INTEGER" };
+  const missing = Object.entries(added).filter(([name]) => !columns.includes(name));
+  const add = missing.map(([name, type]) => `ALTER TABLE ${table} ADD COLUMN ${name} ${type};`).join(" ");
+  return `${add} CREATE UNIQUE INDEX IF NOT EXISTS ${table}_paid_by ON ${table} (paid_by);
+    CREATE INDEX IF NOT EXISTS ${table}_kept ON ${table} (kept_at_ms, kept_bytes) WHERE kept_bytes IS NOT NULL`;
 }
 
 /** The first two indices were for fewer unfinished states, by other names. */
@@ -288,7 +299,9 @@ function schema(prefix: string): string {
       answer TEXT,
       body BLOB,
       receipt TEXT,
-      paid_by TEXT
+      paid_by TEXT,
+      kept_bytes INTEGER,
+      kept_at_ms INTEGER
     );
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_ended ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});

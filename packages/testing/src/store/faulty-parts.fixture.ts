@@ -15,9 +15,12 @@ import { connectionTo, reading } from "./faulty-stores.fixture.js";
 /** A store that has everything. */
 export type FullStore = Required<Omit<PaymentStore, "ready" | "close">>;
 
+/** The room of the stores for kept responses. */
+export const MIB: number = 1024 * 1024;
+
 /** A memory store with everything. */
-export function createFullStore(now: () => number): FullStore {
-  const memory = createMemoryStore(now);
+export function createFullStore(now: () => number, maxAnswerBytes: number = MIB): FullStore {
+  const memory = createMemoryStore(now, { maxAnswerBytes });
   const { exposure, ledger } = memory;
   if (exposure === undefined || ledger === undefined) throw new TypeError("a memory store has everything");
   const leases = new Map<string, number>();
@@ -85,7 +88,7 @@ function createKeep(): FullStore["keep"] {
   };
 }
 
-function connectFully(store: FullStore): FullStore {
+export function connectFully(store: FullStore): FullStore {
   const { renew, watch, runs, exposure, ledger, keep } = store;
   return { ...connectionTo(store), renew, watch, runs, exposure, ledger, keep };
 }

@@ -45,6 +45,8 @@ export interface StoreTraits {
   readonly ledger?: boolean;
   /** The store has `keep`. Default `false`. */
   readonly keep?: boolean;
+  /** The opened stores keep responses of so many bytes, and drop the oldest delivered ones first. At least 1 MiB. Default: no such bound. */
+  readonly maxAnswerBytes?: number;
 }
 
 /** The store and the clock of one check. */

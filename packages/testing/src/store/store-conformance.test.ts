@@ -6,6 +6,7 @@ import * as fields from "./faulty-fields.fixture.js";
 import * as identifiers from "./faulty-identifiers.fixture.js";
 import * as ledger from "./faulty-ledger.fixture.js";
 import * as parts from "./faulty-parts.fixture.js";
+import * as room from "./faulty-room.fixture.js";
 import * as faulty from "./faulty-stores.fixture.js";
 import * as transactions from "./faulty-transactions.fixture.js";
 import * as unfinished from "./faulty-unfinished.fixture.js";
@@ -17,7 +18,11 @@ const { openDatabase, openMemory } = databases;
 type Open = databases.Open;
 
 describe("the store in memory", () => {
-  test.each(createStoreConformance(openMemory, { exposure: true, ledger: true }))("$name", ({ run }) => run());
+  const open: Open = async ({ now }) => {
+    return { store: createMemoryStore(now, { maxAnswerBytes: parts.MIB }), close: async () => {} };
+  };
+  const traits = { exposure: true, ledger: true, maxAnswerBytes: parts.MIB };
+  test.each(createStoreConformance(open, traits))("$name", ({ run }) => run());
 });
 
 describe("a store in a database", () => {
@@ -286,6 +291,11 @@ const FAULTY_PARTS: readonly FaultyDatabase[] = [
   ["values are read before they are kept", parts.looksThenKeeps, /keep: returns the value of the first/],
   ["names of values in lower case", parts.keepsInLowerCase, /keep: distinguishes names/],
   ["reopened, no value is kept", parts.keepsInConnection, /reopen: a kept value stays/],
+  ["there is no end of kept responses", room.keepsAll, /room: (drops the oldest|counts|holds)/],
+  ["a response that is larger than the room is kept", room.keepsOneByteMore, /room: keeps no response that is larger/],
+  ["delivered responses are like others", room.keepsDelivered, /room: drops delivered responses before/],
+  ["records are dropped with their responses", room.dropsRecords, /room: drops .* nothing else of its record/],
+  ["receipts are dropped with their responses", room.dropsReceipts, /room: drops delivered|nothing else/],
 ];
 
 const FULL: StoreTraits = {
@@ -297,6 +307,7 @@ const FULL: StoreTraits = {
   exposure: true,
   ledger: true,
   keep: true,
+  maxAnswerBytes: parts.MIB,
 };
 
 /** It fails every check, so it proves little about each. */
@@ -319,7 +330,7 @@ const ofStore = ([fault, store]: Faulty) => failuresWith(`store: ${fault}`, open
 /** Only the checks of these parts, all at once: some of them wait. */
 const ofParts = async ([fault, open]: FaultyDatabase) => {
   const checks = createStoreConformance(open, FULL).filter(({ name }) =>
-    /^(renew|watch|runs|exposure|ledger|keep):|kept|exposure|ledger/.test(name),
+    /^(renew|watch|runs|exposure|ledger|keep|room):|kept|exposure|ledger/.test(name),
   );
   const failures = found.get(`parts: ${fault}`) ?? Promise.all(checks.map((check) => failuresOf([check])));
   found.set(`parts: ${fault}`, failures as ReturnType<typeof failuresOf>);

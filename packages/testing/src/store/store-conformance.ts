@@ -16,6 +16,7 @@ import { FIELD_CHECKS } from "./field-checks.js";
 import { IDENTIFIER_CHECKS } from "./identifier-checks.js";
 import { LEDGER_CHECKS, REOPEN_LEDGER_CHECKS } from "./ledger-checks.js";
 import { KEEP_CHECKS, RENEW_CHECKS, REOPEN_KEEP_CHECKS, RUN_CHECKS, WATCH_CHECKS } from "./optional-checks.js";
+import { roomChecks } from "./room-checks.js";
 import { MINUTE_MS } from "./sample-payments.js";
 import { type Check, type OpenedStore, type Stage, type StoreClock, StoreError, type StoreTraits } from "./stage.js";
 import { TRANSACTION_CHECKS } from "./transaction-checks.js";
@@ -81,6 +82,7 @@ function checksFor(traits: StoreTraits): readonly Check[] {
     ...(traits.ledger && durable ? REOPEN_LEDGER_CHECKS : []),
     ...(traits.keep ? KEEP_CHECKS : []),
     ...(traits.keep && durable ? REOPEN_KEEP_CHECKS : []),
+    ...(traits.maxAnswerBytes === undefined ? [] : roomChecks(traits.maxAnswerBytes)),
   ];
 }
 
