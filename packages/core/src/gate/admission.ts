@@ -25,7 +25,7 @@ import {
   type Release,
   reasonsIn,
   uncharged,
-  withoutOverrides,
+  withoutPayments,
 } from "./charging.js";
 import type { Deadlines } from "./deadline.js";
 import type { Deliveries } from "./delivery.js";
@@ -433,7 +433,7 @@ class VerifiedAdmission implements HeldAdmission {
     const closed = this.#amount.close();
     const amount = typeof closed === "bigint" ? closed : undefined;
     const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
-    const response = withoutOverrides(given);
+    const response = withoutPayments(given);
     let release: Release;
     try {
       release = await this.#settle(response, isContradicted ? "contradicted" : closed);
@@ -638,7 +638,7 @@ function withHeaders(response: HandlerResponse, added: Headers = []): HandlerRes
 
 /** A response to keep; `undefined`: it is too large. What a header of the handler's says about the amount is no part of it. */
 function toStored(response: HandlerResponse): StoredAnswer | undefined {
-  const { status, headers, body } = withoutOverrides(response);
+  const { status, headers, body } = withoutPayments(response);
   return body === undefined ? undefined : { status, headers, body };
 }
 
