@@ -5,7 +5,7 @@
  * @module
  */
 import { randomUUID } from "node:crypto";
-import type { Deadlines, PaymentPayload, PaymentRequired, SettlementResponse } from "@farebox/core";
+import type { Deadlines, PaymentPayload, PaymentRequired, SettlementResponse, StartTimer } from "@farebox/core";
 import type { Payments } from "@farebox/express";
 import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
 import type { Payer } from "@farebox/testing";
@@ -46,6 +46,8 @@ export interface ShopPlan extends BusinessPlan {
   readonly sessions?: Sessions;
   readonly eventStore?: EventStore;
   readonly jsonResponse?: boolean;
+  /** Default: Express 5. */
+  readonly express?: typeof express;
 }
 
 /** How a tool is called. */
@@ -83,14 +85,15 @@ export interface Shop extends Buyer, Business {
 export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
   // The app of a tool's route need not be part of the app of the endpoint.
   collectWarnings();
-  const business = await openBusiness({ ...plan, options: { ...plan.options, deadlines: deadlinesOf(plan) } });
+  const options = { timer: startTimer, ...plan.options, deadlines: deadlinesOf(plan) };
+  const business = await openBusiness({ ...plan, options });
   const { payer, payments } = business;
   let runs = 0;
   const count = () => ++runs;
   const tools = createPaidTools(payments, plan.toolsOptions);
   (plan.sell ?? sellGoods)(tools, { count, payments });
 
-  const app = express().set("env", "test");
+  const app = (plan.express ?? express)().set("env", "test");
   plan.app?.(app, payments);
   app.use("/mcp", mcpEndpoint(tools, plan));
   addSse(app, tools, plan);
@@ -104,6 +107,13 @@ export async function openShop(plan: ShopPlan = {}): Promise<Shop> {
     connect,
   };
 }
+
+/** A settlement that takes long on a slow machine is no reason for progress, unless the test lets the time pass. */
+const startTimer: StartTimer = (act, delayMs) => {
+  if (delayMs === 500) return () => {};
+  const timer = setTimeout(act, delayMs).unref();
+  return () => clearTimeout(timer);
+};
 
 /** The facilitator is in this process: a call that takes long is no failure, unless it is the subject. */
 const deadlinesOf = ({ options }: ShopPlan): Partial<Deadlines> => ({
@@ -138,7 +148,7 @@ export function mcpEndpoint(tools: PaidTools, plan: ShopPlan = {}): RequestHandl
     await createMcpServer(tools, plan).connect(transport as never);
     return transport;
   };
-  const json = express.json({ limit: "4mb" });
+  const json = (plan.express ?? express).json({ limit: "4mb" });
   const find = async (req: express.Request) => {
     if (sessions === "stateless") return begin({ sessionIdGenerator: undefined } as never);
     const id = req.get("mcp-session-id");

@@ -15,7 +15,7 @@ export {
 export { IS_IDLE } from "./events/hooks.js";
 export { createLogger, describeThrown } from "./events/logger.js";
 export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/admission.js";
-export type { HandlerResponse, Release, Uncharged } from "./gate/charging.js";
+export { asksForPayment, type HandlerResponse, type Release, type Uncharged } from "./gate/charging.js";
 export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
 export { networkOf } from "./gate/paid-request.js";
 export { RECEIPTS_PATH } from "./gate/receipts.js";
@@ -38,7 +38,7 @@ export {
 export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
-export { EXPOSE_HEADERS, exposeHeaders, isSettlementOverrides } from "./protocol/headers.js";
+export { EXPOSE_HEADERS, exposeHeaders, isOfPayments, isSettlementOverrides } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount } from "./route/bind-keys.js";
 export { matchesMount } from "./route/path.js";

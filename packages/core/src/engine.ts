@@ -52,7 +52,7 @@ import { Runs } from "./gate/runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";
-import type { PaymentsOptions, RouteConfig, RoutesConfig } from "./options.js";
+import type { PaymentsOptions, RouteConfig, RoutesConfig, StartTimer } from "./options.js";
 import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
@@ -122,6 +122,8 @@ export interface RouteGate extends PaymentHeaderPolicy {
 export interface PaymentsEngine {
   /** How much of a response is held until its payment has settled, in bytes. */
   readonly holdBytes: number;
+  /** Starts a timer, by {@link PaymentsOptions.timer}. */
+  readonly timer: StartTimer;
   /** Keys of the extensions that routes can declare in a short form, e.g. `bazaar`. */
   readonly extensions: readonly string[];
   /** The seller's schemes, then those of the adapter. */
@@ -547,6 +549,7 @@ function createEngine(parts: Parts): {
   const byHandDeps = { gate, verified, holdBytes: settings.holdBytes, timer: settings.timer };
   const engine: PaymentsEngine = {
     holdBytes: settings.holdBytes,
+    timer: settings.timer,
     extensions: settings.extensions.map(({ key }) => key),
     schemes: settings.schemes,
     routes: (table) => addTable(check("routes", (issues) => parseRoutes(table, parts.routesDeps, issues))),

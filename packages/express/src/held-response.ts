@@ -21,7 +21,7 @@ import {
   isWrittenByNode,
   keepPrivate,
   lockHead,
-  lockOutOverrides,
+  lockPayments,
   type Originals,
   prepareResponse,
   putHead,
@@ -33,7 +33,8 @@ import {
   type Trailers,
   takeHead,
   type WriteHeadArguments,
-  withoutOverrides,
+  withoutChallenge,
+  withoutPayments,
 } from "./response-head.js";
 import { closeBehind } from "./shutdown.js";
 
@@ -100,8 +101,8 @@ class HeldResponse {
   #isUncharged = false;
   /** The handler's, without what they say about the amount. */
   #trailers: Trailers = [];
-  /** What the handler's trailers say about the amount. It counts as if the head said it. */
-  #trailingOverrides: ResponseHead["headers"] = [];
+  /** What the handler's trailers say about payments. It counts as if the head said it. */
+  #trailingPayments: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
   #isDrainAwaited = false;
@@ -132,7 +133,7 @@ class HeldResponse {
     this.#draining = draining;
     this.#isPriced = isPriced;
     this.#isWhole = admission.metering !== undefined && takesWholeOnly(res);
-    this.#headBefore = withoutOverrides(takeHead(res));
+    this.#headBefore = withoutPayments(takeHead(res));
     this.#rehearsal = new HeadRehearsal(res);
     this.#original = { writeHead, flushHeaders, write, end, addTrailers, destroy };
   }
@@ -161,8 +162,8 @@ class HeldResponse {
   }
 
   addTrailers(trailers: Trailers): void {
-    const { overrides, others } = splitTrailers(trailers);
-    this.#trailingOverrides = overrides;
+    const { payments, others } = splitTrailers(trailers);
+    this.#trailingPayments = payments;
     this.#trailers = others;
     if (this.#metered !== undefined) this.#metered.trailers = others;
     if (!this.#isUncharged) this.#call("addTrailers", [others]);
@@ -338,11 +339,13 @@ class HeldResponse {
     }
     this.#phase = "deciding";
     try {
-      const head = takeHead(this.#res);
+      const body = this.#wholeBody();
+      const taken = takeHead(this.#res);
+      const head = taken.status === 402 ? withoutChallenge(taken, body) : taken;
       const { status } = head;
-      const headers = [...head.headers, ...this.#trailingOverrides];
+      const headers = [...head.headers, ...this.#trailingPayments];
       const headersBefore = this.#headBefore.headers;
-      const response = { status, headers, headersBefore, body: this.#wholeBody(), isCutShort: this.#isCutShort() };
+      const response = { status, headers, headersBefore, body, isCutShort: this.#isCutShort() };
       const isPriced = this.#isPriced;
       const given = isPriced === undefined ? response : { ...response, isPriced };
       const { metering } = this.#admission;
@@ -410,14 +413,14 @@ class HeldResponse {
   #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
     this.#phase = "released";
     this.#startSending();
-    if (release.paid) restoreHead(this.#res, withoutOverrides(head));
+    if (release.paid) restoreHead(this.#res, withoutPayments(head));
     else this.#putUncharged(release, head);
     setHeaders(this.#res, release.headers);
     appendExposeHeaders(this.#res);
     if (!isWrittenByNode(this.#original)) {
       if (!release.paid) lockHead(this.#res);
       else {
-        lockOutOverrides(this.#res);
+        lockPayments(this.#res);
         keepPrivate(this.#res);
       }
     } else if (release.paid) setPrivate(this.#res);

@@ -11,10 +11,14 @@ import {
   appendExposeHeaders,
   HeadRehearsal,
   keepPrivate,
-  lockOutOverrides,
+  lockPayments,
+  type ResponseHead,
+  removePayments,
   setHeaders,
+  takeHead,
   type WriteHeadArguments,
   withholdTrailers,
+  withoutChallenge,
 } from "./response-head.js";
 import { closeBehind } from "./shutdown.js";
 
@@ -22,7 +26,8 @@ import { closeBehind } from "./shutdown.js";
 export function prepareGranted(res: ServerResponse): void {
   withholdTrailers(res, () => {});
   onHead(res, () => {
-    lockOutOverrides(res);
+    takePayments(res);
+    lockPayments(res);
     keepPrivate(res);
   });
 }
@@ -39,24 +44,36 @@ export function preparePrepaid(
   };
   addReceipt();
   const check = (value: unknown) => admission.checkHead([["Settlement-Overrides", String(value)]]);
-  withholdTrailers(res, (overrides) => admission.checkHead(overrides));
+  withholdTrailers(res, (payments) => admission.checkHead(payments));
   onHead(res, () => {
     if (draining.isDraining) closeBehind(res);
+    admission.checkHead(takePayments(res, admission.headers));
     // The handler, or an error page, may have removed the receipt.
     addReceipt();
-    const overrides = res.getHeader("Settlement-Overrides");
-    if (overrides !== undefined) check(overrides);
-    lockOutOverrides(res, check);
+    if (res.statusCode >= 500) setHeaders(res, admission.failureHeaders);
+    lockPayments(res, check);
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
-    if (res.statusCode < 400) return;
-    if (res.statusCode >= 500) setHeaders(res, admission.failureHeaders);
-    void admission.fail(res.statusCode);
+    if (res.statusCode >= 400) void admission.fail(res.statusCode);
   });
   onClosed(res, (isDelivered) => {
     if (!isDelivered) admission.leave();
     admission.done();
   });
+}
+
+/** Removes what a handler says about payments, and returns it without what is ours. If it asks for a payment, the status becomes 502. */
+function takePayments(res: ServerResponse, ours: ResponseHead["headers"] = []): ResponseHead["headers"] {
+  const isOurs = ([name, value]: ResponseHead["headers"][number]) =>
+    ours.some(([own, set]) => own.toLowerCase() === name.toLowerCase() && set === value);
+  const found = removePayments(res).filter((header) => !isOurs(header));
+  if (res.statusCode !== 402) return found;
+  const head = takeHead(res);
+  const { status, headers } = withoutChallenge({ ...head, headers: [...head.headers, ...found] }, undefined);
+  if (status === 402) return found;
+  res.statusCode = status;
+  res.statusMessage = "";
+  return headers.slice(head.headers.length);
 }
 
 /** Calls the listener just before the head is sent, when the handler has set all its headers. */

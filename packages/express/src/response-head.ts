@@ -8,9 +8,11 @@
  */
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
 import {
+  asksForPayment,
   EXPOSE_HEADERS,
   exposeHeaders,
   type GateResponse,
+  isOfPayments,
   isSettlementOverrides,
   privateCacheControl,
 } from "@farebox/core/adapter";
@@ -74,11 +76,25 @@ function hasHead(res: ServerResponse, { status, statusMessage, headers }: Respon
   );
 }
 
-/** The head without `Settlement-Overrides`, which never reaches a client. */
-export function withoutOverrides(head: ResponseHead): ResponseHead {
-  const isOverride = ([name]: Headers[number]): boolean => isSettlementOverrides(name);
-  if (!head.headers.some(isOverride)) return head;
-  return { ...head, headers: head.headers.filter((header) => !isOverride(header)) };
+/** The head without what a handler, or a server behind it, says about payments: it never reaches a client. */
+export function withoutPayments(head: ResponseHead): ResponseHead {
+  const isPayments = ([name]: Headers[number]): boolean => isOfPayments(name);
+  if (!head.headers.some(isPayments)) return head;
+  return { ...head, headers: head.headers.filter((header) => !isPayments(header)) };
+}
+
+/** The head of a 402, as one of 502 if the response asks for another payment. A header tells the gate, which reports it. */
+export function withoutChallenge(head: ResponseHead, body: Uint8Array | undefined): ResponseHead {
+  if (!asksForPayment(head, body)) return head;
+  return { status: 502, statusMessage: "", headers: [...head.headers, ["PAYMENT-REQUIRED", ""]] };
+}
+
+/** Removes what a handler, or a server behind it, says about payments, and returns it. */
+export function removePayments(res: ServerResponse): Headers {
+  const { headers } = takeHead(res);
+  const removed = headers.filter(([name]) => isOfPayments(name));
+  for (const [name] of removed) res.removeHeader(name);
+  return removed;
 }
 
 /** Whether Node alone writes the response: no middleware can change the head as it is sent. */
@@ -94,15 +110,14 @@ export function isWrittenByNode(
   );
 }
 
-/** Keeps `Settlement-Overrides` off a response from now on: middleware may set it as the head is sent. */
-export function lockOutOverrides(res: ServerResponse, onOverride: (value: unknown) => void = () => {}): void {
-  res.removeHeader("Settlement-Overrides");
+/** Headers of payments stay as they are from now on: middleware may set them as the head is sent. */
+export function lockPayments(res: ServerResponse, onOverride: (value: unknown) => void = () => {}): void {
   // Node calls these from `setHeaders` and `writeHead`, too.
   for (const method of ["setHeader", "appendHeader"] as const) {
     const set: (...args: never[]) => unknown = res[method].bind(res);
     Reflect.set(res, method, (name: string, ...rest: unknown[]) => {
-      if (!isSettlementOverrides(String(name))) return Reflect.apply(set, res, [name, ...rest]);
-      onOverride(rest[0]);
+      if (!isOfPayments(String(name))) return Reflect.apply(set, res, [name, ...rest]);
+      if (isSettlementOverrides(String(name))) onOverride(rest[0]);
       return res;
     });
   }
@@ -111,23 +126,23 @@ export function lockOutOverrides(res: ServerResponse, onOverride: (value: unknow
 /** The argument of `addTrailers`. */
 export type Trailers = Parameters<ServerResponse["addTrailers"]>[0];
 
-/** Keeps `Settlement-Overrides` out of the trailers. The listener gets its values, each time that trailers are set. */
-export function withholdTrailers(res: ServerResponse, listener: (overrides: Headers) => void): void {
+/** Keeps headers of payments out of the trailers. The listener gets their values, each time that trailers are set. */
+export function withholdTrailers(res: ServerResponse, listener: (payments: Headers) => void): void {
   const addTrailers = res.addTrailers.bind(res);
   Reflect.set(res, "addTrailers", (trailers: Trailers) => {
-    const { overrides, others } = splitTrailers(trailers);
-    listener(overrides);
+    const { payments, others } = splitTrailers(trailers);
+    listener(payments);
     addTrailers(others);
   });
 }
 
-/** Separates `Settlement-Overrides` from the other trailers. */
-export function splitTrailers(trailers: Trailers): { readonly overrides: Headers; readonly others: Trailers } {
+/** Separates headers of payments from the other trailers. */
+export function splitTrailers(trailers: Trailers): { readonly payments: Headers; readonly others: Trailers } {
   const all = listTrailers(trailers);
-  const isOverride = ([name]: (typeof all)[number]) => isSettlementOverrides(String(name));
+  const isPayments = ([name]: (typeof all)[number]) => isOfPayments(String(name));
   return {
-    overrides: all.filter(isOverride).map(([name, value]) => [name, String(value)]),
-    others: all.filter((trailer) => !isOverride(trailer)) as [string, string][],
+    payments: all.filter(isPayments).map(([name, value]) => [name, String(value)]),
+    others: all.filter((trailer) => !isPayments(trailer)) as [string, string][],
   };
 }
 
@@ -269,8 +284,8 @@ export function isEventStream(res: ServerResponse): boolean {
 /** Sends a whole response of the gate. */
 export function writeResponse(res: ServerResponse, response: GateResponse): void {
   const body = prepareResponse(res, response);
-  if (isWrittenByNode(res)) res.removeHeader("Settlement-Overrides");
-  else lockOutOverrides(res);
+  res.removeHeader("Settlement-Overrides");
+  if (!isWrittenByNode(res)) lockPayments(res);
   res.end(body);
 }
 

@@ -18,7 +18,7 @@ import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { App } from "./in-process.js";
 import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
-import { CANCELLED, runAndSettle, runHandler, runSettled } from "./tool-call.js";
+import { CANCELLED, runAndSettle, runSettled, runUnpaid } from "./tool-call.js";
 import type {
   CallExtra,
   DeclaredArguments,
@@ -29,7 +29,7 @@ import type {
 } from "./tool-config.js";
 import { isHttpUrl } from "./tool-declaration.js";
 import { checkName, type PricedTool, priceTool, type ToolRegistration } from "./tool-price.js";
-import { createProgress } from "./tool-progress.js";
+import { Notifier, whileSettling } from "./tool-progress.js";
 import { type ToolCall, toGateRequest } from "./tool-request.js";
 import { onSent, toResult } from "./tool-response.js";
 
@@ -120,10 +120,15 @@ function registerTool(server: McpServer, name: string, { registration, call }: P
 }
 
 /** Calls a tool that has a price. Rejects only when the handler throws. */
-async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResult> {
-  const { extra, outputSchema } = call;
+async function callTool(tool: PricedTool, given: ToolCall): Promise<CallToolResult> {
+  const { extra, outputSchema } = given;
+  const call = { ...given, notifier: new Notifier(given) };
   const request = toGateRequest(tool, call);
-  const decision = await tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
+  const deciding = tool.gate.decide(request, () => ({ routeTemplate: undefined, pathParams: {} }));
+  // Some payments settle before the handler runs, and a copy of a payment waits for the first.
+  const maySettle = tool.settlesFirst || request.retryToken !== undefined;
+  const settling = { timer: tool.timer };
+  const decision = await (maySettle ? whileSettling(Promise.resolve(deciding), call.notifier, settling) : deciding);
   if (extra.signal.aborted) {
     // The client cancelled while the gate was deciding. It can send the same payment again.
     if (decision.kind === "respond") decision.onClosed?.(false);
@@ -135,7 +140,7 @@ async function callTool(tool: PricedTool, call: ToolCall): Promise<CallToolResul
   }
   switch (decision.kind) {
     case "pass":
-      return runHandler(tool, call, { progress: createProgress(call, { isPaid: true }) });
+      return runUnpaid(tool, call);
     case "respond":
       if (decision.onClosed !== undefined) onSent(call.server, extra, decision.onClosed);
       return toResult(decision.response, outputSchema !== undefined);

@@ -4,11 +4,19 @@
  * @module
  */
 import type { Payment, PaymentAbortedError } from "@farebox/core";
-import type { GateResponse, HeldAdmission, PrepaidAdmission } from "@farebox/core/adapter";
+import type { Admission, GateResponse, HeldAdmission, PrepaidAdmission } from "@farebox/core/adapter";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { CallExtra, PaidCallExtra } from "./tool-config.js";
 import type { PricedTool } from "./tool-price.js";
-import { createProgress, MeteredOutput, type OutputEnd } from "./tool-progress.js";
+import {
+  costOf,
+  createProgress,
+  type HeardCall,
+  MeteredOutput,
+  type Notifier,
+  type OutputEnd,
+  whileSettling,
+} from "./tool-progress.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
 import {
   checkResult,
@@ -40,12 +48,12 @@ type Ending =
  */
 export async function runAndSettle(
   tool: PricedTool,
-  call: ToolCall,
+  call: HeardCall,
   admission: HeldAdmission,
 ): Promise<CallToolResult> {
   const { payment, metering } = admission;
-  const output = metering && new MeteredOutput(call, admission, metering, tool.holdBytes);
-  const progress = output?.progress ?? createProgress(call, { isPaid: false });
+  const output = metering && new MeteredOutput(call.notifier, admission, metering, tool.holdBytes);
+  const progress = output?.progress ?? createProgress(call.notifier, { isPaid: false });
   const ending = await new Promise<Ending>((end) => {
     admission.onExpired((response) => end({ kind: "expired", response }));
     output?.onEnd(end);
@@ -95,7 +103,7 @@ interface MeteredRun {
  */
 async function settleMetered(
   tool: PricedTool,
-  call: ToolCall,
+  call: HeardCall,
   { admission, output, ending }: MeteredRun,
 ): Promise<CallToolResult> {
   const { server, extra, outputSchema } = call;
@@ -108,7 +116,8 @@ async function settleMetered(
   const given = ending.kind === "returned" ? ending.result : toPartial(output.text, ending, early, call);
   const result = early === undefined ? given : withEarlyEnd(given, early);
   if (!release.paid) return withReceipt(result, release.headers);
-  const end = await output.finish(ending.kind === "returned" && given.isError !== true);
+  const settling = output.finish(ending.kind === "returned" && given.isError !== true);
+  const end = await whileSettling(settling, call.notifier, { timer: tool.timer, cost: costOf(admission.payment) });
   if (end.receipt?.success) {
     onSent(server, extra, (isSent) => {
       if (!isSent) void admission.undelivered(toHandlerResponse(result, tool.holdBytes));
@@ -167,37 +176,67 @@ function earlyEndOf({ signal }: Payment): EarlyEnd | undefined {
 
 /** Settles if the result is chargeable. Yields the result with its receipt, or the response that replaces it. */
 async function settle(
-  { holdBytes }: PricedTool,
-  { server, extra, outputSchema }: ToolCall,
+  { holdBytes, timer }: PricedTool,
+  { server, extra, outputSchema, notifier }: HeardCall,
   admission: HeldAdmission,
   result: CallToolResult,
 ): Promise<CallToolResult> {
   const response = toHandlerResponse(result, holdBytes);
-  const release = await admission.complete(response);
+  const token = tokenFor({ extra, notifier }, admission);
+  const cost = admission.metering && costOf(admission.payment);
+  const completing = admission.complete(response);
+  const release = await (result.isError === true
+    ? completing
+    : whileSettling(completing, notifier, { timer, cost, token }));
   if (release.kind === "replace") return toResult(release.response, outputSchema !== undefined);
   if (release.paid) {
     onSent(server, extra, (isSent) => {
-      if (isSent) admission.done();
-      else void admission.unreleased(response);
+      if (!isSent) void admission.unreleased(response);
+      else if (token === undefined) admission.done();
+      else void admission.keepForPayer(response);
     });
   }
   return withReceipt(result, release.headers);
 }
 
+/**
+ * The token for a client that may give up unseen, so that it gets its result by the same payment. `undefined`: it hears of no token, or the
+ * server sees it leave. Without a session, a cancellation reaches no call, and the client leaves its connection open.
+ */
+function tokenFor(
+  { extra, notifier }: Pick<HeardCall, "extra" | "notifier">,
+  { proof }: Admission,
+): string | undefined {
+  const { sessionId, requestInfo } = extra;
+  if (sessionId !== undefined || requestInfo === undefined || !notifier.isHeard) return undefined;
+  return proof[0]?.[1];
+}
+
 /** Runs the handler of a settled payment. The result has the receipt, even if it is an error. */
 export async function runSettled(
   tool: PricedTool,
-  call: ToolCall,
+  call: HeardCall,
   admission: PrepaidAdmission,
 ): Promise<CallToolResult> {
   onAbort(call, () => admission.leave());
+  const { payment } = admission;
+  const token = tokenFor(call, admission);
+  if (token !== undefined) void call.notifier.send(undefined, undefined, token);
   // Not before the handler is done: other processes wait for this one as long as it may respond.
-  const watchResult = () => onSent(call.server, call.extra, () => admission.done());
+  const watchResult = (sold?: CallToolResult) =>
+    onSent(call.server, call.extra, () => {
+      if (sold === undefined || token === undefined) admission.done();
+      else void admission.keepForPayer(toHandlerResponse(sold, tool.holdBytes));
+    });
   try {
-    const { payment } = admission;
-    const result = await runHandler(tool, call, { payment, progress: createProgress(call, { isPaid: true }) });
+    const progress = createProgress(call.notifier, { isPaid: true });
+    const result = await runHandler(tool, call, { payment, progress });
+    if (result.isError !== true) {
+      watchResult(result);
+      return withReceipt(result, admission.headers);
+    }
     watchResult();
-    return result.isError === true ? await fail(result, admission) : withReceipt(result, admission.headers);
+    return await fail(result, admission);
   } catch (error) {
     const failed = await fail(toErrorResult(error), admission);
     watchResult();
@@ -213,22 +252,30 @@ async function fail(result: CallToolResult, admission: PrepaidAdmission): Promis
   return withReceipt(result, [...admission.headers, ...admission.failureHeaders]);
 }
 
+/** Runs the handler of a tool that is free, or of a call that a hook let through. */
+export function runUnpaid(tool: PricedTool, call: HeardCall): Promise<CallToolResult> {
+  return runHandler(tool, call, { progress: createProgress(call.notifier, { isPaid: true }) });
+}
+
+type Given = Pick<PaidCallExtra, "payment" | "progress">;
+
 /** Runs the handler and checks its result. Rejects as the handler does. */
-export async function runHandler(
+async function runHandler(
   tool: PricedTool,
-  { args, extra, outputSchema }: ToolCall,
-  given: Pick<PaidCallExtra, "payment" | "progress">,
+  { args, extra, outputSchema, notifier }: HeardCall,
+  given: Given,
 ): Promise<CallToolResult> {
-  return checkResult(await tool.run(args, toPaidExtra(extra, given)), outputSchema);
+  return checkResult(await tool.run(args, toPaidExtra(extra, notifier, given)), outputSchema);
 }
 
 /** Adds what paid tools have, and removes its signed form and its token from `_meta`: handlers do not need them. */
-function toPaidExtra(
-  extra: CallExtra,
-  { payment, progress }: Pick<PaidCallExtra, "payment" | "progress">,
-): PaidCallExtra {
+function toPaidExtra(extra: CallExtra, notifier: Notifier, { payment, progress }: Given): PaidCallExtra {
   const { [PAYMENT_KEY]: _, [RETRY_TOKEN_KEY]: __, ...rest } = extra._meta ?? {};
-  const kept = { ...extra, ...(extra._meta === undefined ? {} : { _meta: rest }), progress };
+  const sendNotification: CallExtra["sendNotification"] = (notification) => {
+    notifier.saw(notification);
+    return extra.sendNotification(notification);
+  };
+  const kept = { ...extra, ...(extra._meta === undefined ? {} : { _meta: rest }), progress, sendNotification };
   if (payment === undefined) return kept;
   return { ...kept, payment, signal: AbortSignal.any([extra.signal, payment.signal]) };
 }

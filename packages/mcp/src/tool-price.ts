@@ -33,6 +33,9 @@ export interface PricedTool {
   readonly run: (args: unknown, extra: PaidCallExtra) => unknown;
   /** The largest result that is kept for the same payment sent again, in bytes. */
   readonly holdBytes: number;
+  readonly timer: PaymentsEngine["timer"];
+  /** Whether a payment may settle before the handler runs. */
+  readonly settlesFirst: boolean;
 }
 
 /** A tool as the seller wrote it. The types of `tools.tool` have checked it; JavaScript has not. */
@@ -115,7 +118,9 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
   };
   const callHandler = handler as (...all: readonly unknown[]) => unknown;
   const run: PricedTool["run"] = (args, extra) => (input === undefined ? callHandler(extra) : callHandler(args, extra));
-  return { name, url: as.url, registration, gate, run, holdBytes: engine.holdBytes };
+  const settlesFirst = gate.offers.some(({ settle }) => settle === "before");
+  const { holdBytes, timer } = engine;
+  return { name, url: as.url, registration, gate, run, holdBytes, timer, settlesFirst };
 }
 
 /** A tool without arguments. */

@@ -6,16 +6,18 @@
  *   the maximum      what was given before goes out, and nothing more
  *   the end          what was delivered settles (tool-call.ts)
  *
+ * While a payment settles, any tool says so every now and then: a client that gives up early would pay for a result that it does not read.
+ *
  * A client that takes no notifications gets all of it with the result, which is held until it has settled.
  *
  * @see `docs/get-started/mcp-tools.md`, "Metered tools"
  * @module
  */
 import type { Payment } from "@farebox/core";
-import type { GateResponse, HeldAdmission, Metering, Release, StreamEnd } from "@farebox/core/adapter";
+import type { GateResponse, HeldAdmission, Metering, PaymentsEngine, Release, StreamEnd } from "@farebox/core/adapter";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { CallExtra, ToolProgress } from "./tool-config.js";
-import type { ToolCall } from "./tool-request.js";
+import { RETRY_TOKEN_KEY, type ToolCall } from "./tool-request.js";
 import { RESULT_TYPE } from "./tool-response.js";
 
 /** The key of {@link Cost} in the `_meta` of a notification. */
@@ -42,6 +44,11 @@ export class Notifier {
     this.#call = call;
   }
 
+  /** A handler has sent a notification of its own. The next one of ours is to say more. */
+  saw({ method, params }: Parameters<CallExtra["sendNotification"]>[0]): void {
+    if (method === "notifications/progress") this.#progress = Math.max(this.#progress, params.progress);
+  }
+
   /** Whether the client takes notifications, and would get the next one. */
   get isHeard(): boolean {
     const { server, extra } = this.#call;
@@ -51,18 +58,20 @@ export class Notifier {
   }
 
   /** Resolves to whether the transport took it. Never rejects. */
-  async send(message: string | undefined, cost: Cost | undefined): Promise<boolean> {
+  async send(message: string | undefined, cost: Cost | undefined, token?: string): Promise<boolean> {
     const { extra } = this.#call;
     const progressToken = extra._meta?.progressToken;
     if (progressToken === undefined || !this.isHeard) return false;
     this.#progress = nextProgress(this.#progress, cost);
+    const _meta = { ...(cost && { [COST_KEY]: cost }), ...(token !== undefined && { [RETRY_TOKEN_KEY]: token }) };
     try {
       await extra.sendNotification({
         method: "notifications/progress",
         params: {
           progressToken,
           progress: this.#progress,
-          ...(cost === undefined ? {} : { total: Number(cost.maxAmount), _meta: { [COST_KEY]: cost } }),
+          ...(cost === undefined ? {} : { total: Number(cost.maxAmount) }),
+          ...(cost === undefined && token === undefined ? {} : { _meta }),
           ...(message === undefined ? {} : { message }),
         },
       });
@@ -92,9 +101,45 @@ function isDropping(transport: Transport, { requestId }: CallExtra): boolean {
   return Reflect.get(http, "_eventStore") === undefined && !streams.has(requests.get(requestId));
 }
 
+/** A client begins its wait anew with each notification, if it wants to. */
+const SETTLING_EVERY_MS = 500;
+
+/** What a client hears while its payment settles. Never a text: clients take texts for a part of the output. */
+interface SettlingNotice {
+  readonly timer: PaymentsEngine["timer"];
+  readonly cost?: Cost | undefined;
+  /** By which the client proves that it is the payer, if it gives up and calls again. It goes out at once. */
+  readonly token?: string | undefined;
+}
+
+/** Tells the client until a settlement has ended that it is under way. Yields what the settlement does. */
+export async function whileSettling<T>(
+  settling: Promise<T>,
+  notifier: Notifier,
+  { timer, cost, token }: SettlingNotice,
+): Promise<T> {
+  if (!notifier.isHeard) return settling;
+  const wait = () => timer(tell, SETTLING_EVERY_MS);
+  const tell = () => {
+    void notifier.send(undefined, cost, token);
+    stop = wait();
+  };
+  let stop = wait();
+  if (token !== undefined) void notifier.send(undefined, cost, token);
+  try {
+    return await settling;
+  } finally {
+    stop();
+  }
+}
+
+/** A call, and the one notifier of all that it hears. */
+export interface HeardCall extends ToolCall {
+  readonly notifier: Notifier;
+}
+
 /** The progress of a call that is not metered: a text goes out only if nothing has to be paid for it any more. */
-export function createProgress(call: ToolCall, { isPaid }: { readonly isPaid: boolean }): ToolProgress {
-  const notifier = new Notifier(call);
+export function createProgress(notifier: Notifier, { isPaid }: { readonly isPaid: boolean }): ToolProgress {
   return async (text) => {
     if (isPaid) await notifier.send(toText(text), undefined);
   };
@@ -140,10 +185,10 @@ export class MeteredOutput {
   #onEnd: ((end: OutputEnd) => void) | undefined;
   #cut: (() => void) | undefined;
 
-  constructor(call: ToolCall, admission: HeldAdmission, metering: Metering, most: number) {
+  constructor(notifier: Notifier, admission: HeldAdmission, metering: Metering, most: number) {
     this.#admission = admission;
     this.#metering = metering;
-    this.#notifier = new Notifier(call);
+    this.#notifier = notifier;
     this.#most = most;
     metering.onStop((reason) => {
       if (reason !== "expired" && reason !== "client_gone") return;

@@ -31,6 +31,8 @@ export interface SellerPlan {
   readonly isMetered: boolean;
   /** Whether a second process of the seller runs. Farebox gets a store for both; the reference has none. */
   readonly hasSecondProcess: boolean;
+  /** Whether the seller has a second facilitator behind the first, for the same money. */
+  readonly hasSecondFacilitator: boolean;
 }
 
 /** What is sold unless a failure says otherwise. */
@@ -46,6 +48,7 @@ export const USUAL: SellerPlan = {
   patienceMs: undefined,
   isMetered: false,
   hasSecondProcess: false,
+  hasSecondFacilitator: false,
 };
 
 /** What the client saw: statuses in order, or what happened in place of one. */

@@ -5,6 +5,7 @@
  */
 
 import type { Failure } from "./failure.js";
+import { ABUSES } from "./failures/abuses.js";
 import { AMOUNTS } from "./failures/amounts.js";
 import { ANSWERS } from "./failures/answers.js";
 import { FACILITATOR_AT_BOOT } from "./failures/facilitator-at-boot.js";
@@ -15,6 +16,7 @@ export const FAILURES: readonly Failure[] = [
   ...REQUESTS,
   ...ANSWERS,
   ...AMOUNTS,
+  ...ABUSES,
   ...FACILITATOR_CALLS,
   ...FACILITATOR_AT_BOOT,
 ];

@@ -32,6 +32,10 @@ const PAUSE_MS = 500;
 /** What one of them costs where they are charged one by one. */
 export const EVENT_UNITS = 1000;
 
+/** How many megabytes are charged one by one, and what each costs. */
+export const MEGABYTES = 64;
+export const MEGABYTE_UNITS = 100;
+
 /** Creates the handler of some goods. */
 export type Goods = (floor: Floor) => RequestHandler;
 
@@ -73,6 +77,12 @@ export const GOODS = {
 
   "shorter than its Content-Length": () => (_req, res) => void res.set("Content-Length", "1000").end("short"),
 
+  "by a link below the host that the client named": () => (req, res) =>
+    void res.redirect(`http://${req.get("host")}/goods?signature=1`),
+
+  "a cookie, then 404": () => (_req, res) =>
+    void res.cookie("session", "the-goods").status(404).json({ error: "not found" }),
+
   "with an ETag": () => (_req, res) => void res.set("ETag", '"1"').send("sold"),
 
   "for a client that leaves":
@@ -97,6 +107,17 @@ export const GOODS = {
         () => {},
         (events) => charge(res, { amount: String(events * EVENT_UNITS) }),
       ),
+
+  "megabytes, charged one by one":
+    ({ charge }) =>
+    async (_req, res) => {
+      const closed = once(res, "close");
+      for (let megabytes = 1; megabytes <= MEGABYTES && !res.closed; megabytes++) {
+        charge(res, { amount: String(megabytes * MEGABYTE_UNITS) });
+        if (!res.write(Buffer.alloc(1024 * 1024, "x"))) await Promise.race([once(res, "drain"), closed]);
+      }
+      res.end();
+    },
 
   large: (floor) => (_req, res) => void createSource(floor).pipe(res),
 

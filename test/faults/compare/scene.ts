@@ -41,6 +41,10 @@ export interface Scene {
   buy(options?: PayOptions): Promise<Reply>;
   /** The same at the second process. */
   buyAtSecond(options?: PayOptions): Promise<Reply>;
+  /** The same as another payer with a dollar of its own. */
+  buyAsAnother(): Promise<Reply>;
+  /** What the facilitator was asked to verify or to settle. */
+  payloads(): readonly object[];
   /** A payment for the goods that was not sent. */
   sign(): Promise<NonNullable<Reply["payment"]>>;
   /** Waits for the facilitator to be called, but not for long: it may never be. */
@@ -67,12 +71,14 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
   const { facilitator } = money;
   await money.give(payer.address);
   let server: FacilitatorServer = await startFacilitatorServer({ facilitator });
+  const spare = plan.hasSecondFacilitator ? await startFacilitatorServer({ facilitator }) : undefined;
   const port = Number(new URL(server.url).port);
   plant?.(server.faults);
   if (isDownAtBoot) await server.close();
   const folder = mkdtempSync(join(tmpdir(), "farebox-compare-"));
   const shared = plan.hasSecondProcess ? { storeFile: join(folder, "payments.db") } : {};
-  const start = () => startSeller({ library, plan, facilitatorUrl: server.url, payTo, ...shared });
+  const spares = spare === undefined ? {} : { spareFacilitatorUrl: spare.url };
+  const start = () => startSeller({ library, plan, facilitatorUrl: server.url, payTo, ...shared, ...spares });
   const seller = await start();
   const second = plan.hasSecondProcess ? await start() : undefined;
 
@@ -87,6 +93,16 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
     ask,
     buy: (options) => ask({ payer, ...options }),
     buyAtSecond: (options) => send(second === undefined ? url : `${second.url}${plan.path}`, { payer, ...options }),
+    async buyAsAnother() {
+      const another = createPayer();
+      await money.give(another.address);
+      return ask({ payer: another });
+    },
+    payloads: () =>
+      server.requests.flatMap(({ body }) => {
+        const { paymentPayload } = (body ?? {}) as { readonly paymentPayload?: { readonly payload: object } };
+        return paymentPayload === undefined ? [] : [paymentPayload.payload];
+      }),
     async sign() {
       const { challenge } = await ask();
       if (challenge === undefined) throw new Error(`${url} is not priced`);
@@ -110,6 +126,7 @@ export async function openScene({ plan: changes, plant, isDownAtBoot }: Failure,
       await second?.close();
       rmSync(folder, { recursive: true });
       await server.close();
+      await spare?.close();
       await money.close();
     },
   };

@@ -29,6 +29,8 @@ export interface SellerArguments {
   readonly payTo: `0x${string}`;
   /** The payments of several processes. Default: they are in memory. */
   readonly storeFile?: string;
+  /** Default: there is one facilitator. */
+  readonly spareFacilitatorUrl?: string;
 }
 
 /** What a seller says of itself when it is asked. */
@@ -83,7 +85,7 @@ function makeTable(): RequestHandler | undefined {
   }
 }
 
-function sellWithFarebox({ facilitatorUrl, payTo, storeFile }: SellerArguments): RequestHandler {
+function sellWithFarebox({ facilitatorUrl, spareFacilitatorUrl, payTo, storeFile }: SellerArguments): RequestHandler {
   const { patienceMs } = plan;
   const deadlines = patienceMs === undefined ? {} : { verifyMs: patienceMs, settleMs: patienceMs };
   const store = storeFile === undefined ? {} : { store: sqliteStore(new Database(storeFile)) };
@@ -93,16 +95,17 @@ function sellWithFarebox({ facilitatorUrl, payTo, storeFile }: SellerArguments):
     plan.isMetered ? { ...route, settle: "metered" } : route,
   ]);
   return paymentMiddleware(Object.fromEntries(routes) as RoutesConfig, {
-    facilitator: facilitatorUrl,
+    facilitator: spareFacilitatorUrl === undefined ? facilitatorUrl : [facilitatorUrl, spareFacilitatorUrl],
     deadlines,
     ...store,
   });
 }
 
-function sellWithReference({ facilitatorUrl: url, payTo }: SellerArguments): RequestHandler {
+function sellWithReference({ facilitatorUrl, spareFacilitatorUrl, payTo }: SellerArguments): RequestHandler {
   const { patienceMs } = plan;
-  const client = new HTTPFacilitatorClient({ url, ...(patienceMs === undefined ? {} : { timeoutMs: patienceMs }) });
-  const server = new x402ResourceServer(client);
+  const patience = patienceMs === undefined ? {} : { timeoutMs: patienceMs };
+  const urls = spareFacilitatorUrl === undefined ? [facilitatorUrl] : [facilitatorUrl, spareFacilitatorUrl];
+  const server = new x402ResourceServer(urls.map((url) => new HTTPFacilitatorClient({ url, ...patience })));
   for (const network of plan.networks) {
     server.register(network, plan.scheme === "upto" ? new UptoEvmScheme() : new ExactEvmScheme());
   }

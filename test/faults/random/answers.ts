@@ -30,8 +30,8 @@ export function checkAnswers(shop: Shop, request: Request): readonly string[] {
   const { answer, payment, id, isAlone } = request;
   // Of an answer that broke off there is nothing to be said.
   if (answer === undefined || !answer.isWhole) return [];
-  const isHandlers = answer.headers["x-handler"] !== undefined;
-  const problems = isHandlers || isErrorPage(answer) ? checkHandlers(shop, answer) : checkOurs(answer);
+  const isHandlers = answer.headers["x-handler"] !== undefined || isUnsold(answer) || isErrorPage(answer);
+  const problems = isHandlers ? checkHandlers(shop, answer) : checkOurs(answer);
   if (answer.status === 402 && answer.state === "unknown") {
     problems.push("was asked to pay anew while the outcome is unknown");
   }
@@ -44,6 +44,11 @@ export function checkAnswers(shop: Shop, request: Request): readonly string[] {
 /** Goods, or a link to them. */
 export function isSold({ status }: Answer): boolean {
   return status === 200 || status === 303;
+}
+
+/** What handlers answer that sell nothing. No header says so: those of a handler are part of the goods. */
+function isUnsold({ status, body }: Answer): boolean {
+  return status === 304 || status === 307 || (status === 500 && body.includes("sorry"));
 }
 
 /** By which Express answers what a handler throws. */
@@ -59,6 +64,8 @@ function checkHandlers({ plan }: Shop, answer: Answer): string[] {
   if (success === undefined) problems.push("a handler's answer without a receipt");
   if (success === false && (isSold(answer) || transaction !== ""))
     problems.push("goods, or money, that were not charged");
+  if (success === false && (headers["x-handler"] ?? headers["x-late"]) !== undefined)
+    problems.push("a header of the goods, which were not charged");
   if (success === true && !isSold(answer) && plan.settle === "after" && !answer.isPaid)
     problems.push("an error was charged");
   const cache = String(headers["cache-control"]);

@@ -5,6 +5,8 @@
  */
 import { type ClientRequest, type IncomingMessage, request as open } from "node:http";
 import type { Answer } from "./notes.js";
+import type { SendStep } from "./plan.js";
+import { takeSteps } from "./time.js";
 
 /** What is sent, and how its answer is read. */
 export interface Sending {
@@ -14,7 +16,7 @@ export interface Sending {
   readonly body: string;
   /** The client's own address. */
   readonly from: string;
-  readonly leavesInTheMiddle: boolean;
+  readonly reading: SendStep["client"];
   /** Called as the first byte arrives. */
   readonly begin: (message: IncomingMessage) => Answer;
 }
@@ -28,7 +30,7 @@ export interface Exchange {
 }
 
 /** Sends a request over a connection of its own. */
-export function send({ port, path, headers, body, from, leavesInTheMiddle, begin }: Sending): Exchange {
+export function send({ port, path, headers, body, from, reading, begin }: Sending): Exchange {
   const sent: ClientRequest = open({
     host: "127.0.0.1",
     port,
@@ -42,7 +44,8 @@ export function send({ port, path, headers, body, from, leavesInTheMiddle, begin
     sent.once("response", (message) => {
       const answer = begin(message);
       read(message, answer, () => resolve(answer));
-      if (leavesInTheMiddle) leaveAfterFirstPart(message, sent);
+      if (reading === "leaves in the middle") leaveAfterFirstPart(message, sent);
+      if (reading === "reads slowly") readSlowly(message);
     });
     sent.once("error", () => resolve(undefined));
     sent.once("close", () => resolve(undefined));
@@ -63,6 +66,17 @@ function read(message: IncomingMessage, answer: Answer, over: () => void): void 
   });
   message.once("error", () => {});
   message.once("close", over);
+}
+
+/** Long enough for the other side to run out of room. */
+const STEPS_BETWEEN_PARTS = 30;
+
+/** Takes one part after another, and nothing in between. */
+function readSlowly(message: IncomingMessage): void {
+  message.on("data", () => {
+    message.pause();
+    void takeSteps(STEPS_BETWEEN_PARTS).then(() => message.resume());
+  });
 }
 
 function leaveAfterFirstPart(message: IncomingMessage, sent: ClientRequest): void {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Fault } from "@farebox/testing";
-import type { FaultName } from "./plan.js";
+import type { AnyFault } from "./plan.js";
 
 const HTML = "<html><body>at Object.<anonymous> (/srv/app.js:1:1)</body></html>";
 
@@ -12,7 +12,7 @@ const HTML = "<html><body>at Object.<anonymous> (/srv/app.js:1:1)</body></html>"
 const OTHER_PAYER = "0x00000000000000000000000000000000000000aa";
 
 /** The fault that is called so. */
-export function toFault(name: FaultName): Fault {
+export function toFault(name: AnyFault): Fault {
   switch (name) {
     case "drop":
       return { kind: "drop" };
@@ -49,6 +49,15 @@ export function toFault(name: FaultName): Fault {
     case "no funds":
       // It has not tried to move anything.
       return { kind: "status", status: 200, body: JSON.stringify(NO_FUNDS) };
+    case "refused by 400":
+    case "refused by 402":
+    case "refused by 409":
+    case "refused by 422":
+      return {
+        kind: "status",
+        status: Number(name.slice(-3)),
+        body: JSON.stringify({ error: "The free tier is used up" }),
+      };
     case "own trouble":
       return rewriting({ isValid: false, invalidReason: "unexpected_verify_error" });
     default:

@@ -5,7 +5,7 @@
  */
 import type { RequestHandler, Response } from "express";
 import type { Goods, Notes, Request, Run, Variant } from "./notes.js";
-import { SMALL_HOLD_BYTES } from "./plan.js";
+import { CONDITIONS, SMALL_HOLD_BYTES } from "./plan.js";
 
 /** Longer than what little is held back. */
 const LARGE = Buffer.alloc(25_000, "l");
@@ -27,6 +27,8 @@ export function createHandler({ notes, holdBytes, isPaid }: HandlerParts): Reque
       notes.found.push(`the handler ran for a request without a payment: ${req.method} ${req.url}`);
       return void res.end();
     }
+    const conditions = Object.keys(CONDITIONS).filter((name) => req.get(name) !== undefined);
+    for (const name of conditions) notes.found.push(`[3] ${request.payment.name}: the handler got ${name}`);
     const run: Run = {
       id: notes.runs.length,
       request,
@@ -76,6 +78,7 @@ const SELLING: readonly string[] = [
   "streams a large answer",
   "answers, then throws",
   "answers, then gives next an error",
+  "goes by conditions",
 ];
 
 /** Everything that ends in this call; what hangs goes on later. */
@@ -112,6 +115,11 @@ function behave(work: Work): void {
       return;
     case "answers 304":
       res.status(304).end();
+      return;
+    case "goes by conditions":
+      if (res.req.get("if-match") ?? res.req.get("if-unmodified-since")) res.status(412).end();
+      else if (res.req.get("if-none-match") ?? res.req.get("if-modified-since")) res.status(304).end();
+      else sell(work);
       return;
     case "writes a head with 500":
       res.writeHead(500, { "X-Late": "yes" }).end("sorry");
@@ -158,8 +166,7 @@ function wanted({ path, wish, model }: Variant): Pick<Goods, "path" | "wish" | "
 }
 
 function fillerOf({ order }: Request): Buffer | undefined {
-  if (order.client === "leaves in the middle" && order.handler !== "writes, then throws")
-    return HUGE.subarray(0, HUGE.length / 4);
+  if (order.client !== "reads all" && order.handler !== "writes, then throws") return HUGE.subarray(0, HUGE.length / 4);
   return order.handler === "streams a large answer" ? LARGE : undefined;
 }
 

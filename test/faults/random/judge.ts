@@ -14,7 +14,14 @@ export async function judge(shop: Shop): Promise<readonly string[]> {
   const { notes } = shop;
   const paying = notes.payments.flatMap((payment) => [...checkRuns(shop, payment), ...checkDebit(shop, payment)]);
   const answers = notes.requests.flatMap((request) => [...checkGoods(shop, request), ...checkAnswers(shop, request)]);
-  return [...notes.found, ...paying, ...answers, ...(await checkNothingIsLeft(shop)), ...(await checkLedger(shop))];
+  return [
+    ...notes.found,
+    ...shop.stage.takeStrange(),
+    ...paying,
+    ...answers,
+    ...(await checkNothingIsLeft(shop)),
+    ...(await checkLedger(shop)),
+  ];
 }
 
 /** 5. The seller's ledger has each transfer once, with its amount, and nothing else. */
@@ -142,7 +149,7 @@ function checkGoods(shop: Shop, request: Request): readonly string[] {
   const cents = goods === undefined ? 0 : centsOf(shop.plan, goods);
   const paid = shop.stage.facilitator.ledger.transfers.find(({ nonce }) => nonce === payment.nonce);
   if (paid !== undefined && paid.amount < BigInt(cents) * 10_000n) say(`${cents} cents of goods for ${paid.amount}`);
-  const knowsId = !before.hasId || variant.withId;
+  const knowsId = !before.hasId || before.id === undefined || before.id === variant.id;
   if (!knowsId && PUBLIC.includes(before.state)) say("goods went to a copy without the id");
   if (!before.hasId && before.isDelivered) say("goods went out again that had been delivered");
   if (isStranger(request, shop.notes.requests)) say("goods went to a copy from elsewhere");

@@ -4,9 +4,11 @@
  * @module
  */
 import {
+  ALL_CHANGES,
+  ALL_SETTLE_FAULTS,
   HOSTILE,
   HOSTILITIES,
-  SETTLE_FAULTS,
+  REFUSALS,
   type SellerPlan,
   type SendStep,
   type Sequence,
@@ -121,7 +123,50 @@ export const KNOWN: readonly Sequence[] = [
       { ...PAID, payment: 2, change },
     ],
   })),
+  // Each change by itself: as the first that is sent of a payment, and as a copy of one that was sent as it is.
+  ...ALL_CHANGES.flatMap((change) => [
+    {
+      seller: SELLER,
+      steps: [
+        { ...PAID, handler: "goes by conditions" as const, change },
+        { ...PAID, payment: 1 },
+      ],
+    },
+    {
+      seller: SELLER,
+      steps: [
+        { ...PAID, settle: "drop after" as const },
+        { ...PAID, payment: 1, change },
+      ],
+    },
+    {
+      seller: SELLER,
+      steps: [
+        { ...PAID, hasId: true, settle: "drop" as const },
+        { ...PAID, payment: 1, change },
+      ],
+    },
+  ]),
+  // A facilitator refuses everybody for good; with another one beside it, and alone.
+  ...([1, 2] as const).flatMap((facilitators) =>
+    REFUSALS.map((status) => ({
+      seller: { ...SELLER, facilitators },
+      steps: [
+        { kind: "refuse" as const, by: `refused by ${status}` as const },
+        ...([0, 1, 2, 0] as const).map((payer) => ({ ...PAID, payer })),
+        { kind: "refuse" as const, by: undefined },
+        ...[1, 2, 3].map((payment) => ({ ...PAID, payment })),
+      ],
+    })),
+  ),
+  // A client takes its time, for more than is held and for less.
+  ...(["answers", "streams a large answer"] as const).flatMap((handler) =>
+    (["after", "before"] as const).map((settle) => ({
+      seller: { ...SELLER, settle },
+      steps: [{ ...SEND, handler, client: "reads slowly" as const }],
+    })),
+  ),
   // Each fault by itself: there are too many for sixty sequences to have them all.
   ...VERIFY_FAULTS.map((verify) => ({ seller: SELLER, steps: [{ ...PAID, verify }] })),
-  ...SETTLE_FAULTS.map((settle) => ({ seller: SELLER, steps: [{ ...PAID, settle }] })),
+  ...ALL_SETTLE_FAULTS.map((settle) => ({ seller: SELLER, steps: [{ ...PAID, settle }] })),
 ];

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { PaymentPayload } from "@farebox/core";
 import type { Payer } from "@farebox/testing";
-import type { HandlerKind, SendStep } from "./plan.js";
+import type { AnyHandler, Condition, SendStep, WRITINGS } from "./plan.js";
 
 /** What a request asks for with its payment. */
 export interface Variant {
@@ -14,8 +14,9 @@ export interface Variant {
   readonly wish: number;
   /** A header. */
   readonly model: number;
-  readonly withId: boolean;
-  readonly keyOrder: "as signed" | "reversed";
+  readonly id: "own" | "other" | "none";
+  readonly writing: "as signed" | "reversed" | (typeof WRITINGS)[number];
+  readonly condition: Condition | undefined;
   /** The client's own address. */
   readonly from: "127.0.0.1" | "127.0.0.2";
 }
@@ -39,7 +40,7 @@ export interface Payment {
 
 /** What the handler is to do for one request. */
 export interface Order {
-  readonly handler: HandlerKind;
+  readonly handler: AnyHandler;
   readonly client: SendStep["client"];
   /** The handler waits for this before it does anything. */
   readonly begin: Promise<void> | undefined;
@@ -91,6 +92,8 @@ export interface Request {
     readonly isPaid: boolean;
     readonly state: string | undefined;
     readonly hasId: boolean;
+    /** Which of the payment's ids is on record; `undefined`: none, or it is not clear. */
+    readonly id: Variant["id"] | undefined;
     /** A whole answer had been received for the money, and none had broken off. */
     readonly isDelivered: boolean;
   };

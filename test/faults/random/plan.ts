@@ -25,8 +25,12 @@ export const HANDLERS = [
 ] as const;
 export type HandlerKind = (typeof HANDLERS)[number];
 
+/** The handlers of these sequences. The golden ones have those above only, so that their draws stay. */
+export const ALL_HANDLERS = [...HANDLERS, "goes by conditions"] as const;
+export type AnyHandler = (typeof ALL_HANDLERS)[number];
+
 /** What a client does with its answer. */
-export const CLIENTS = ["reads all", "leaves in the middle"] as const;
+export const CLIENTS = ["reads all", "leaves in the middle", "reads slowly"] as const;
 
 /** Something happens while the payment is in the middle of something. */
 export const MOMENTS = ["being verified", "being served", "being settled", "settled, but not answered for"] as const;
@@ -75,6 +79,15 @@ export const SETTLE_FAULTS = [
 ] as const;
 export type FaultName = (typeof VERIFY_FAULTS)[number] | (typeof SETTLE_FAULTS)[number];
 
+/** By which a facilitator refuses whatever it is asked, as one does whose free tier has run out. */
+export const REFUSALS = [400, 402, 409, 422] as const;
+export type Refusal = `refused by ${(typeof REFUSALS)[number]}`;
+export const ALL_SETTLE_FAULTS = [
+  ...SETTLE_FAULTS,
+  ...REFUSALS.map((status): Refusal => `refused by ${status}`),
+] as const;
+export type AnyFault = FaultName | Refusal;
+
 /** How a request with a payment differs from the payment's first one. */
 export const CHANGES = [
   "none",
@@ -86,6 +99,22 @@ export const CHANGES = [
   "other address",
 ] as const;
 export type Change = (typeof CHANGES)[number];
+
+/** Conditions that a client may put on its request, with what makes a handler give nothing. */
+export const CONDITIONS = {
+  "if-none-match": "*",
+  "if-modified-since": "Fri, 31 Dec 9999 23:59:59 GMT",
+  "if-match": '"another"',
+  "if-unmodified-since": "Thu, 01 Jan 1970 00:00:00 GMT",
+} as const;
+export type Condition = keyof typeof CONDITIONS;
+
+/** How a payload differs in what the scheme does not read. */
+export const WRITINGS = ["unknown fields", "a second authorization", "upper case"] as const;
+
+/** The changes of these sequences. The golden ones have those above only. */
+export const ALL_CHANGES = [...CHANGES, "other id", ...WRITINGS, ...(Object.keys(CONDITIONS) as Condition[])] as const;
+export type AnyChange = (typeof ALL_CHANGES)[number];
 
 /** What the price depends on. */
 export const PRICINGS = ["fixed", "by body", "by header"] as const;
@@ -114,23 +143,23 @@ export interface SendStep {
   readonly payer: 0 | 1 | 2;
   readonly isShort: boolean;
   readonly hasId: boolean;
-  readonly change: Change;
+  readonly change: AnyChange;
   /** How many requests: the first, and its copies at the same time. */
   readonly copies: number;
-  readonly copyChange: Change;
+  readonly copyChange: AnyChange;
   readonly seller: 0 | 1;
-  readonly handler: HandlerKind;
+  readonly handler: AnyHandler;
   readonly client: (typeof CLIENTS)[number];
   readonly moment: { readonly when: Moment; readonly doing: Doing } | undefined;
   readonly verify: FaultName | undefined;
-  readonly settle: FaultName | undefined;
+  readonly settle: AnyFault | undefined;
 }
 
 export interface PassStep {
   readonly kind: "pass";
   readonly seconds: number;
   /** Strikes every settlement meanwhile. */
-  readonly settle: FaultName | undefined;
+  readonly settle: AnyFault | undefined;
 }
 
 export interface DieStep {
@@ -144,7 +173,13 @@ export interface TurnStep {
   readonly how: (typeof HOSTILITIES)[number];
 }
 
-export type Step = SendStep | PassStep | DieStep | TurnStep;
+/** From now on the first facilitator refuses each settlement by a status; `undefined`: none any more. */
+export interface RefuseStep {
+  readonly kind: "refuse";
+  readonly by: Refusal | undefined;
+}
+
+export type Step = SendStep | PassStep | DieStep | TurnStep | RefuseStep;
 
 export interface Sequence {
   readonly seller: SellerPlan;
@@ -166,18 +201,18 @@ const sendSteps: fc.Arbitrary<SendStep> = fc.record({
   payer: fc.constantFrom(0 as const, 1 as const, 2 as const),
   isShort: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   hasId: fc.boolean(),
-  change: mostly("none" as Change, CHANGES),
+  change: mostly("none" as AnyChange, ALL_CHANGES),
   copies: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }) }),
-  copyChange: mostly("none" as Change, CHANGES),
+  copyChange: mostly("none" as AnyChange, ALL_CHANGES),
   seller: fc.constantFrom(0 as const, 1 as const),
   handler: fc.oneof(
     { weight: 4, arbitrary: fc.constant("answers" as const) },
     { weight: 2, arbitrary: fc.constant("streams a large answer" as const) },
-    { weight: 4, arbitrary: fc.constantFrom(...HANDLERS) },
+    { weight: 4, arbitrary: fc.constantFrom(...ALL_HANDLERS) },
   ),
   client: fc.oneof(
     { weight: 5, arbitrary: fc.constant("reads all" as const) },
-    { weight: 1, arbitrary: fc.constant("leaves in the middle" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("leaves in the middle" as const, "reads slowly" as const) },
   ),
   moment: fc.option(
     fc.record({ when: fc.constantFrom(...MOMENTS), doing: fc.constantFrom(...DOINGS, "the client leaves" as const) }),
@@ -187,13 +222,13 @@ const sendSteps: fc.Arbitrary<SendStep> = fc.record({
     },
   ),
   verify: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: seldom(VERIFY_FAULTS) }),
-  settle: seldom(SETTLE_FAULTS),
+  settle: seldom(ALL_SETTLE_FAULTS),
 });
 
 const passSteps: fc.Arbitrary<PassStep> = fc.record({
   kind: fc.constant("pass" as const),
   seconds: fc.constantFrom(3, 11, 35, 65, 310),
-  settle: seldom(SETTLE_FAULTS),
+  settle: seldom(ALL_SETTLE_FAULTS),
 });
 
 const dieSteps: fc.Arbitrary<DieStep> = fc.record({
@@ -204,6 +239,11 @@ const dieSteps: fc.Arbitrary<DieStep> = fc.record({
 const turnSteps: fc.Arbitrary<TurnStep> = fc.record({
   kind: fc.constant("turn" as const),
   how: fc.constantFrom(...HOSTILITIES),
+});
+
+const refuseSteps: fc.Arbitrary<RefuseStep> = fc.record({
+  kind: fc.constant("refuse" as const),
+  by: fc.constantFrom(...REFUSALS.map((status): Refusal => `refused by ${status}`), undefined),
 });
 
 /** Sequences of 1 to 12 steps. */
@@ -224,6 +264,7 @@ export const sequences: fc.Arbitrary<Sequence> = fc.record({
       { weight: 4, arbitrary: passSteps },
       { weight: 2, arbitrary: dieSteps },
       { weight: 1, arbitrary: turnSteps },
+      { weight: 1, arbitrary: refuseSteps },
     ),
     { minLength: 1, maxLength: 12 },
   ),
@@ -241,6 +282,8 @@ export function describeSequence({ seller, steps }: Sequence): string {
 function describeStep(step: Step): string {
   if (step.kind === "die") return `seller ${step.seller} dies and is started again`;
   if (step.kind === "turn") return `payer ${HOSTILE} turns hostile: each of its settlements ${step.how}`;
+  if (step.kind === "refuse")
+    return `from now on each settlement at the first facilitator is ${step.by ?? "taken again"}`;
   if (step.kind === "pass") return `${step.seconds} seconds pass${fault("settle", step.settle)}`;
   const { payment, payer, isShort, hasId, change, copies, copyChange, seller, handler, client, moment } = step;
   const which = payment === 0 ? "a fresh payment" : `payment ${payment} (modulo how many there are), or a fresh one,`;
@@ -255,6 +298,6 @@ function describeStep(step: Step): string {
   );
 }
 
-function fault(operation: string, name: FaultName | undefined): string {
+function fault(operation: string, name: AnyFault | undefined): string {
   return name === undefined ? "" : `; ${operation}: ${name}`;
 }

@@ -7,7 +7,15 @@ import { createLatch, type Latch } from "../latch.js";
 import type { Exchange } from "./client.js";
 import { toFault } from "./facilitator-faults.js";
 import type { Order, Payment, Request } from "./notes.js";
-import { type FaultName, HOSTILE, type PassStep, type SendStep, type Sequence, type Step } from "./plan.js";
+import {
+  type AnyFault,
+  HOSTILE,
+  type PassStep,
+  type RefuseStep,
+  type SendStep,
+  type Sequence,
+  type Step,
+} from "./plan.js";
 import { createShop, type Shop } from "./shop.js";
 import type { Stage } from "./stage.js";
 import { takeSteps, takeStepsUntil } from "./time.js";
@@ -21,6 +29,7 @@ export async function play(stage: Stage, sequence: Sequence): Promise<Shop> {
     await playStep(shop, step);
   }
   stage.reconcile();
+  refuse(shop, undefined);
   for (let turn = 0; turn < 2; turn++) await letPass(shop, 65);
   for (const payment of shop.notes.payments) await comeBack(shop, payment);
   // Longer than any payment lives, and than any seller or payer asks about it.
@@ -32,6 +41,7 @@ async function playStep(shop: Shop, step: Step): Promise<void> {
   if (step.kind === "send") return playSend(shop, step);
   if (step.kind === "pass") return playPass(shop, step);
   if (step.kind === "turn") return shop.stage.turnHostile(step.how);
+  if (step.kind === "refuse") return refuse(shop, step.by);
   return shop.kill(step.seller);
 }
 
@@ -46,8 +56,19 @@ async function letPass(shop: Shop, seconds: number): Promise<void> {
   await shop.settleDown();
 }
 
-function clear({ servers }: Shop): void {
-  for (const { faults } of servers) faults.clear();
+/** How the first facilitator of a shop refuses every settlement. */
+const refusals = new WeakMap<Shop, RefuseStep["by"]>();
+
+function refuse(shop: Shop, by: RefuseStep["by"]): void {
+  refusals.set(shop, by);
+  clear(shop);
+}
+
+/** Ends what was to go wrong. A facilitator that refuses for good goes on. */
+function clear(shop: Shop): void {
+  for (const { faults } of shop.servers) faults.clear();
+  const by = refusals.get(shop);
+  if (by !== undefined) shop.servers[0]?.faults.always("settle", toFault(by));
 }
 
 /** What can be done to the requests of a step while they are under way. */
@@ -103,7 +124,7 @@ function noteHonest({ shop, step, payment }: Scene, { answer }: Request): void {
 /** Whether more goes wrong in a step than a hostile payer's settlement. */
 function isTrouble(step: Step): boolean {
   if (step.kind === "send") return (step.verify ?? step.settle ?? step.moment) !== undefined;
-  return step.kind === "die" || (step.kind === "pass" && step.settle !== undefined);
+  return step.kind === "die" || step.kind === "refuse" || (step.kind === "pass" && step.settle !== undefined);
 }
 
 /** Between requests only settlements whose outcome was unknown once wait for anything. */
@@ -149,7 +170,7 @@ function planMoment({ servers }: Shop, when: When, running: Promise<void>): Prom
 }
 
 /** Strikes the seller's first facilitator. */
-function planFault({ servers }: Shop, operation: "verify" | "settle", name: FaultName | undefined): void {
+function planFault({ servers }: Shop, operation: "verify" | "settle", name: AnyFault | undefined): void {
   if (name !== undefined) servers[0]?.faults.next(operation, toFault(name));
 }
 
@@ -231,7 +252,7 @@ async function comeBackInTime(shop: Shop): Promise<void> {
 /** The payer sends each payment once more, in each form in which it was sent. */
 async function comeBack(shop: Shop, payment: Payment): Promise<void> {
   const sent = shop.notes.requests.filter((request) => request.payment === payment);
-  const variants = new Map(sent.map(({ variant }) => [JSON.stringify({ ...variant, keyOrder: "" }), variant]));
+  const variants = new Map(sent.map(({ variant }) => [JSON.stringify({ ...variant, writing: "" }), variant]));
   const order: Order = {
     handler: "answers",
     client: "reads all",

@@ -9,7 +9,7 @@ import { type FacilitatorServer, pay } from "@farebox/testing";
 import { type Exchange, send } from "./client.js";
 import { createHandler } from "./handler.js";
 import { createNotes, type Notes, type Order, type Payment, type Request, readReceipt, type Variant } from "./notes.js";
-import type { Change, SellerPlan, SendStep } from "./plan.js";
+import { type AnyChange, CONDITIONS, type SellerPlan, type SendStep } from "./plan.js";
 import { type Seller, startSeller } from "./seller.js";
 import { createSharedStore, type SharedStore } from "./shared-store.js";
 import type { Stage } from "./stage.js";
@@ -22,7 +22,7 @@ const KEPT_MS = 600_000;
 export interface Wish {
   readonly payment: Payment;
   /** How it differs from the payment's first request; or exactly what is sent. */
-  readonly change: Change | Variant;
+  readonly change: AnyChange | Variant;
   readonly order: Order;
   readonly seller: 0 | 1;
 }
@@ -163,25 +163,31 @@ async function takePayment({ stage, notes, challenge: ask }: Counter, step: Send
   const now = () => stage.time.now() - (step.isShort ? 285_000 : 0);
   const signed = await payer.signExact(offer, { challenge, nonce, now });
   const name = `payment ${payments.length + 1}`;
-  const id = createHash("sha256").update(nonce).digest("base64url");
-  const withId = { ...signed.extensions, "payment-identifier": { info: { required: false, id } } };
   const payment: Payment = {
     name,
     payer,
     nonce,
     signature: String(signed.payload["signature"]),
     identity: [offer.network, offer.asset, payer.address, nonce].join("|").toLowerCase(),
-    document: step.hasId ? ({ ...signed, extensions: withId } as PaymentPayload) : signed,
+    document: signed,
     hasId: step.hasId,
     expiresAtMs: now() + 300_000,
     keptUntilMs: now() + 300_000 + KEPT_MS,
-    home: { path: "/goods", wish: 1, model: 1, withId: step.hasId, keyOrder: "as signed", from: "127.0.0.1" },
+    home: {
+      path: "/goods",
+      wish: 1,
+      model: 1,
+      id: step.hasId ? "own" : "none",
+      writing: "as signed",
+      condition: undefined,
+      from: "127.0.0.1",
+    },
   };
   payments.push(payment);
   return payment;
 }
 
-function changed({ home }: Payment, change: Change): Variant {
+function changed({ home }: Payment, change: AnyChange): Variant {
   switch (change) {
     case "other body":
       return { ...home, wish: 2 };
@@ -190,9 +196,20 @@ function changed({ home }: Payment, change: Change): Variant {
     case "other route":
       return { ...home, path: "/more" };
     case "other key order":
-      return { ...home, keyOrder: "reversed" };
+      return { ...home, writing: "reversed" };
     case "without id":
-      return { ...home, withId: false };
+      return { ...home, id: "none" };
+    case "other id":
+      return { ...home, id: "other" };
+    case "unknown fields":
+    case "a second authorization":
+    case "upper case":
+      return { ...home, writing: change };
+    case "if-none-match":
+    case "if-modified-since":
+    case "if-match":
+    case "if-unmodified-since":
+      return { ...home, condition: change };
     case "other address":
       return { ...home, from: "127.0.0.2" };
     default:
@@ -217,6 +234,7 @@ function noteRequest(shop: Shop, shared: SharedStore, { payment, change, order }
       isPaid: isPaid(payment),
       state: record?.state,
       hasId: record?.identifier !== undefined,
+      id: idOnRecord(others, record),
       // A response that was held back once stays there: its payer may be somebody else than the client that got it.
       isDelivered: isDelivered(others) && !shared.wasHeldBack(payment.identity),
     },
@@ -232,6 +250,12 @@ function noteRequest(shop: Shop, shared: SharedStore, { payment, change, order }
     return request.answer;
   };
   return { request, begin };
+}
+
+/** Which id is on record. It is not clear once a payment was sent with both. */
+function idOnRecord(requests: readonly Request[], record: PaymentRecord | undefined): Variant["id"] | undefined {
+  const [id, ...more] = new Set(requests.map(({ variant }) => variant.id).filter((one) => one !== "none"));
+  return record?.identifier === undefined || more.length > 0 ? undefined : id;
 }
 
 /** All that was paid for has been received, and nothing broke off. A failure of a handler that was settled first is not it. */
@@ -252,10 +276,11 @@ function sendRequest(request: Request, port: number, begin: Parameters<typeof se
       "payment-signature": writePayment(payment, variant),
       "x-request": String(id),
       "x-model": String(variant.model),
+      ...(variant.condition === undefined ? {} : { [variant.condition]: CONDITIONS[variant.condition] }),
     },
     body: JSON.stringify({ wish: variant.wish }),
     from: variant.from,
-    leavesInTheMiddle: order.client === "leaves in the middle",
+    reading: order.client,
     begin,
   });
   void exchange.done.then(() => {
@@ -264,10 +289,52 @@ function sendRequest(request: Request, port: number, begin: Parameters<typeof se
   return exchange;
 }
 
-function writePayment({ document, hasId }: Payment, { withId, keyOrder }: Variant): string {
-  const { extensions: _, ...rest } = document;
-  const sent = hasId && !withId ? rest : document;
-  return Buffer.from(JSON.stringify(keyOrder === "reversed" ? reversed(sent) : sent)).toString("base64");
+function writePayment({ document, nonce }: Payment, { id, writing }: Variant): string {
+  const sent =
+    id === "none"
+      ? document
+      : withId(
+          document,
+          createHash("sha256")
+            .update(nonce + id)
+            .digest("base64url"),
+        );
+  return Buffer.from(JSON.stringify(written(sent, writing))).toString("base64");
+}
+
+function withId(document: PaymentPayload, id: string): PaymentPayload {
+  const extensions = { ...document.extensions, "payment-identifier": { info: { required: false, id } } };
+  return { ...document, extensions } as PaymentPayload;
+}
+
+/** The same payment in other words: what a scheme does not read, and hex digits in upper case. */
+function written(document: PaymentPayload, writing: Variant["writing"]): unknown {
+  const { payload } = document;
+  switch (writing) {
+    case "reversed":
+      return reversed(document);
+    case "unknown fields":
+      return {
+        ...document,
+        payload: { ...payload, note: { made: "up" }, authorization: { ...fieldsOf(payload), memo: 1 } },
+      };
+    case "a second authorization":
+      return { ...document, payload: { ...payload, permit2Authorization: {} } };
+    case "upper case":
+      return { ...document, payload: inUpperCase(payload) };
+    default:
+      return document;
+  }
+}
+
+function fieldsOf({ authorization }: PaymentPayload["payload"]): object {
+  return authorization as object;
+}
+
+function inUpperCase(value: unknown): unknown {
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inUpperCase(one)]));
+  return typeof value === "string" && value.startsWith("0x") ? `0x${value.slice(2).toUpperCase()}` : value;
 }
 
 /** The same document with every object's keys the other way round. */

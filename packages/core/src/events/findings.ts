@@ -24,6 +24,7 @@ export type FindingCode =
   | "FAREBOX_OFFER_UNSUPPORTED"
   | "FAREBOX_FACILITATOR_DOWN"
   | "FAREBOX_OVERRIDE_IN_HEADER"
+  | "FAREBOX_FOREIGN_PAYMENT"
   | "FAREBOX_PAYEE_UNPAYABLE"
   | "FAREBOX_NOT_HTTPS"
   | "FAREBOX_CHALLENGE_TOO_LARGE"
@@ -272,6 +273,15 @@ export function overrideInHeaderFinding(route: string): Finding {
   );
 }
 
+/** A response has a challenge, a receipt or a token of another seller's, which no client of this one can use. */
+export function foreignPaymentFinding(route: string): Finding {
+  return finding(
+    "FAREBOX_FOREIGN_PAYMENT",
+    route,
+    "A response of its handler had headers of another payment, such as PAYMENT-REQUIRED, or asked for one by its body; the headers were removed, and a 402 became 502",
+  );
+}
+
 /** An offer cannot be paid, because its payee lacks something on chain. */
 export function payeeFinding(
   { symbol, network, payTo }: { readonly symbol: string; readonly network: string; readonly payTo: string },
@@ -305,6 +315,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_HOST_NOT_ALLOWED: "Add the host if it is yours; otherwise the client forges it",
   FAREBOX_OVERRIDE_IN_HEADER:
     "Import setSettlementOverrides from @farebox/express, not from @x402/express, or call req.payment.settle; if the header comes from a server behind yours, remove it",
+  FAREBOX_FOREIGN_PAYMENT:
+    "Pay the server behind the handler there, with a client of your own, and copy no payment headers of its response; or price the route in one place",
   FAREBOX_NOT_HTTPS: "Serve it over https; behind a proxy that does, set publicUrl",
   FAREBOX_CHALLENGE_TOO_LARGE: "Reduce accepts, or shorten its URL and its extensions",
   FAREBOX_TEMPLATE_NOT_LISTABLE:

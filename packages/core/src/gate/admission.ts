@@ -25,7 +25,7 @@ import {
   type Release,
   reasonsIn,
   uncharged,
-  withoutOverrides,
+  withoutPayments,
 } from "./charging.js";
 import type { Deadlines } from "./deadline.js";
 import type { Deliveries } from "./delivery.js";
@@ -73,6 +73,13 @@ export interface AdmittedPayment {
   readonly request: FacilitatorRequest;
   /** Of a payment that has settled; `undefined`: it has yet to settle. */
   readonly receipt: SettlementResponse | undefined;
+  /** The header of the retry token; none if the request has not proved to be the payer's. */
+  readonly proof: Headers;
+  /**
+   * The response was sent, and its client may have given up unseen: who has the token gets it once more. In place of `done`.
+   * Never rejects.
+   */
+  keepForPayer(response: HandlerResponse): Promise<void>;
 }
 
 /**
@@ -236,7 +243,7 @@ export class Admissions {
     receipt: SettlementResponse,
     { settleResponses, added, isOwed = false, isPayers = true }: SettledFacts,
   ): PrepaidAdmission {
-    const { deliveries } = this.#deps;
+    const { deliveries, tokens } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
     let failing: Promise<void> | undefined;
     const done = () => deliveries.done(paid.claim, { isKept: false });
@@ -246,7 +253,11 @@ export class Admissions {
       request: paid.facilitatorRequest,
       receipt,
       headers: paidHeaders(receipt, this.#toRelay(settleResponses), added),
-      failureHeaders: isPayers && !isOwed ? this.#deps.tokens.headersFor(paid.claim.identity) : [],
+      get proof() {
+        return isPayers ? tokens.headersFor(paid.claim.identity) : [];
+      },
+      keepForPayer: (response) => deliveries.keepForPayer(paid.claim, toStored(withHeaders(response, added))),
+      failureHeaders: isPayers && !isOwed ? tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
       fail: async (status) => {
         failing = this.#failPrepaid(paid, { status, receipt, owesRun: status >= 500 && !isOwed });
@@ -282,7 +293,7 @@ export class Admissions {
     receipt: SettlementResponse,
     { settleResponses, added, isOwed = false, isPayers = true }: SettledFacts,
   ): HeldAdmission {
-    const { inFlight, runs, deliveries } = this.#deps;
+    const { inFlight, runs, deliveries, tokens } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
     const counted = runs.beginSettled(paid);
     let isKept = false;
@@ -293,6 +304,10 @@ export class Admissions {
       payment,
       request: paid.facilitatorRequest,
       receipt,
+      get proof() {
+        return isPayers ? tokens.headersFor(paid.claim.identity) : [];
+      },
+      keepForPayer: (response) => deliveries.keepForPayer(paid.claim, toStored(withHeaders(response, added))),
       complete: async (response) => {
         const headers = paidHeaders(receipt, this.#toRelay(settleResponses), added);
         const release = { kind: "release", paid: true, headers } as const;
@@ -391,6 +406,10 @@ class VerifiedAdmission implements HeldAdmission {
     return this.#paid.facilitatorRequest;
   }
 
+  get proof(): Headers {
+    return this.#deps.tokens.headersFor(this.#paid.claim.identity);
+  }
+
   get isAmountAwaited(): boolean {
     return this.#amount.isAwaited;
   }
@@ -433,7 +452,7 @@ class VerifiedAdmission implements HeldAdmission {
     const closed = this.#amount.close();
     const amount = typeof closed === "bigint" ? closed : undefined;
     const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);
-    const response = withoutOverrides(given);
+    const response = withoutPayments(given);
     let release: Release;
     try {
       release = await this.#settle(response, isContradicted ? "contradicted" : closed);
@@ -476,6 +495,10 @@ class VerifiedAdmission implements HeldAdmission {
 
   unreleased(response: HandlerResponse): Promise<void> {
     return keepOrOwe(this.#paid, withHeaders(response, this.#added), this.#deps);
+  }
+
+  keepForPayer(response: HandlerResponse): Promise<void> {
+    return this.#deps.deliveries.keepForPayer(this.#paid.claim, toStored(withHeaders(response, this.#added)));
   }
 
   done(): void {
@@ -638,7 +661,7 @@ function withHeaders(response: HandlerResponse, added: Headers = []): HandlerRes
 
 /** A response to keep; `undefined`: it is too large. What a header of the handler's says about the amount is no part of it. */
 function toStored(response: HandlerResponse): StoredAnswer | undefined {
-  const { status, headers, body } = withoutOverrides(response);
+  const { status, headers, body } = withoutPayments(response);
   return body === undefined ? undefined : { status, headers, body };
 }
 

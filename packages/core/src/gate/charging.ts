@@ -5,12 +5,12 @@
  * @module
  */
 
-import { type Findings, overrideInHeaderFinding } from "../events/findings.js";
+import { type Findings, foreignPaymentFinding, overrideInHeaderFinding } from "../events/findings.js";
 import { errorName, type Logger } from "../events/logger.js";
 import { privateCacheControl } from "../http/cache-control.js";
 import { parseSettlementAmount } from "../price/settlement-amount.js";
 import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
-import { isSettlementOverrides } from "../protocol/headers.js";
+import { isOfPayments, isSettlementOverrides } from "../protocol/headers.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import type { StoredAnswer } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
@@ -125,6 +125,25 @@ const BY_STATUS: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
+ * Whether a response asks for a payment, as that of a priced server behind the handler does. A client would sign it: its payment is
+ * worth nothing here, and the one that it has sent was good.
+ *
+ * @param body - `undefined`: it is not known.
+ */
+export function asksForPayment(
+  { status, headers }: Pick<StoredAnswer, "status" | "headers">,
+  body: Uint8Array | undefined,
+): boolean {
+  if (status !== 402) return false;
+  if (headers.some(([name]) => isOfPayments(name) && !isSettlementOverrides(name))) return true;
+  // In version 1 of the protocol the body asks. One that cannot be read here, a client may read.
+  if (!headers.some(([name, value]) => name.toLowerCase() === "content-type" && /json/i.test(String(value))))
+    return false;
+  const json = body === undefined ? undefined : parseJson(Buffer.from(body).toString("utf8"));
+  return !json?.ok || (isJsonObject(json.value) && "accepts" in json.value);
+}
+
+/**
  * Whether the client has brought it about by its request that a response is not charged: by a condition, a range or a type that
  * cannot be met. Such runs are limited by payment.
  */
@@ -165,17 +184,21 @@ function describe(verdict: unknown): string {
 
 /**
  * Whether a header asks for another amount than the one that is charged, and reports it. The amount is set by a function of
- * ours; the reference's function of the same name sets a header, and so may a server behind the handler.
+ * ours; the reference's function of the same name sets a header, and so may a server behind the handler. Other headers of payments
+ * are such a server's.
  */
 export function contradicts(
   headers: HandlerResponse["headers"],
   { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
   { findings, logger }: Pick<ChargingDeps, "findings" | "logger">,
 ): boolean {
+  const found = headers.filter(([name]) => isOfPayments(name));
+  if (found.length === 0) return false;
   const { route, offer } = paid;
+  const overrides = found.filter(([name]) => isSettlementOverrides(name));
+  if (overrides.length < found.length) findings.add(foreignPaymentFinding(route.key));
   const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
-  const isOther = headers.some(([name, value]) => {
-    if (!isSettlementOverrides(name)) return false;
+  const isOther = overrides.some(([, value]) => {
     const json = parseJson(String(value));
     const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;
     const read = parseSettlementAmount(asked, authorized);
@@ -188,7 +211,8 @@ export function contradicts(
   return true;
 }
 
-export function withoutOverrides(response: HandlerResponse): HandlerResponse {
-  if (!response.headers.some(([name]) => isSettlementOverrides(name))) return response;
-  return { ...response, headers: response.headers.filter(([name]) => !isSettlementOverrides(name)) };
+/** The response without what its handler, or a server behind it, says about payments. */
+export function withoutPayments(response: HandlerResponse): HandlerResponse {
+  if (!response.headers.some(([name]) => isOfPayments(name))) return response;
+  return { ...response, headers: response.headers.filter(([name]) => !isOfPayments(name)) };
 }

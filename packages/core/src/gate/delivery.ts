@@ -20,6 +20,9 @@ const READABLE_MS = 3_000;
 /** Begins the owner of a run for a request without proof. The payer's proof is still owed a response then. */
 export const UNPROVEN = "unproven-";
 
+/** Begins the owner of a response that was sent, and that only the payer's proof gets once more. */
+export const FOR_PAYER = "payers-";
+
 /**
  * Writes to the store that no client waits for. A seller that stops its process waits for them: a response that was delivered,
  * but whose record does not say so, could be fetched again.
@@ -108,6 +111,12 @@ export class Deliveries {
   async keep(owned: Owned, answer: StoredAnswer | undefined): Promise<void> {
     if (answer === undefined) this.done(owned, { isKept: false });
     else await this.#write(owned, { to: "settled", answer });
+  }
+
+  /** Keeps a response that was sent, for a payer that may have given up unseen. Nobody else needs it. */
+  async keepForPayer({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
+    if (answer === undefined) this.done({ identity, owner }, { isKept: false });
+    else await this.#write({ identity, owner }, { to: "settled", answer, newOwner: FOR_PAYER + owner });
   }
 
   /** Nothing was sent: the same payment sent again runs the handler. */

@@ -28,7 +28,7 @@ import { isUncharged } from "../settlement/recovery.js";
 import { isMetered, METERED, type Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
-import { UNPROVEN } from "./delivery.js";
+import { FOR_PAYER, UNPROVEN } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
@@ -272,7 +272,7 @@ export class Replay {
     const { identity, owner, answer, receipt } = record;
     // Its owner is about to deliver it.
     const isAtWork = leaseLeft(record, this.#deps.now()) > 0;
-    if (answer !== undefined && receipt !== undefined && (isPayers || !isAtWork)) {
+    if (answer !== undefined && receipt !== undefined && (isPayers || !(isAtWork || owner.startsWith(FOR_PAYER)))) {
       return this.#replay(duplicate, answer, receipt);
     }
     // The handler runs once more, for another request.

@@ -182,6 +182,17 @@ export function exposeHeaders(current: string | undefined): string {
   return missing.length === 0 ? current : `${current}, ${missing.join(", ")}`;
 }
 
+/** In every spelling that clients of either version know; and the amount, which no client is told in this way. */
+const OF_PAYMENTS: ReadonlySet<string> = new Set([
+  ...[...OURS, PAYMENT_SIGNATURE, PAYMENT_RECEIPT_URL, PAYMENT_ERROR].map((name) => name.toLowerCase()),
+  ...["x-payment", "x-payment-required", "x-payment-response", "settlement-overrides"],
+]);
+
+/** Whether a header of a handler's response says something about a payment. On a priced route only the gate says it. */
+export function isOfPayments(name: string): boolean {
+  return OF_PAYMENTS.has(name.toLowerCase());
+}
+
 /** Whether a header is `Settlement-Overrides`. */
 export function isSettlementOverrides(name: string): boolean {
   return name.toLowerCase() === "settlement-overrides";
