@@ -1,13 +1,14 @@
 /**
- * Test files that wait for processes to die, install what a stranger would, send floods, compute for long, or look at pages in a browser: `pnpm test:slow`. `pnpm test` leaves them out, unless
- * it is asked for some files by name.
+ * Which test files `pnpm test` leaves out, unless it is asked for some files by name. Each runs once in CI.
  *
  * @module
  */
+
+/**
+ * Those that wait for processes to die, install what a stranger would, send floods, or look at pages in a browser: `pnpm test:slow`. The
+ * script finds the names in this file, as those of the first list.
+ */
 export const SLOW: readonly string[] = [
-  "packages/stores/src/postgres/postgres-store.test.ts",
-  "packages/stores/src/processes.test.ts",
-  "packages/stores/src/unreachable.test.ts",
   "packages/testing/src/store/store-conformance.test.ts",
   "test/avm/any-bytes.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
@@ -24,16 +25,20 @@ export const SLOW: readonly string[] = [
   "test/express/hostile-settlements.test.ts",
   "test/express/ledger-death.test.ts",
   "test/express/prices-in-types.test.ts",
-  "test/faults/random/sequences.test.ts",
   "test/interop/bazaar.test.ts",
   "test/mcp/bridge.test.ts",
   "test/paywall/looks.test.ts",
   "test/paywall/page.test.ts",
-  "test/security/redos.test.ts",
   "test/security/two-processes.test.ts",
   "test/source/regular-expressions.test.ts",
   "test/testing/contracts.test.ts",
 ];
+
+/** Those that draw their cases and nothing else, and compute for long: `pnpm test:long`. */
+export const DRAWN: readonly string[] = ["test/faults/random/sequences.test.ts", "test/security/redos.test.ts"];
+
+/** Where the tests of `pnpm test:stores` are, on real servers. */
+export const STORES = "packages/stores/";
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */
 export function askedFor(argv: readonly string[]): readonly string[] {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { reportUnhandledErrors } from "./scripts/unhandled-errors.js";
-import { askedFor, SLOW } from "./slow.js";
+import { askedFor, DRAWN, SLOW, STORES } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -14,15 +14,16 @@ const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 /** Golden sequences on more than one process or a real store: `pnpm test:stores`. */
 const GOLDEN = ["processes", "sqlite", "postgres", "redis"].map((name) => `test/golden/${name}.test.ts`);
 
-const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...GOLDEN];
+const tests = ["packages/", "test/"].flatMap((folder) => listTests(folder));
+const stores = tests.filter((file) => file.startsWith(STORES));
+const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...DRAWN, ...stores, ...GOLDEN];
 
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left
  * any in it.
  */
 const MEASURES_ITS_PROCESS = /getActiveResourcesInfo|memoryUsage|getTimerCount|spyOn\(process\.stderr|once per process/;
-const alone = ["packages/", "test/"]
-  .flatMap((folder) => listTests(folder))
+const alone = tests
   .filter((file) => !left.includes(file))
   .filter((file) => MEASURES_ITS_PROCESS.test(readFileSync(root + file, "utf8")));
 

@@ -5,7 +5,7 @@
  * @module
  */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -60,16 +60,43 @@ afterAll(async () => {
   await rm(home, { recursive: true });
 }, LIMIT_MS);
 
-describe("on Express 5", () => {
-  const folder = join(home, "express-5");
-  beforeAll(() => install(folder, ["@farebox/express"], ["express", "@types/express", "@types/node"]), LIMIT_MS);
+describe("a seller", () => {
+  const folder = join(home, "seller");
+  beforeAll(async () => {
+    const others = ["express", "@types/express", "@types/node", "@modelcontextprotocol/sdk", "zod", "express4"];
+    await install(folder, ["@farebox/express", "@farebox/facilitator", "@farebox/mcp"], others);
+    // A folder in which `express` is Express 4, and everything else is that of the seller.
+    const old = join(folder, "on-express-4");
+    mkdirSync(join(old, "node_modules"), { recursive: true });
+    symlinkSync(join(folder, "node_modules/express4"), join(old, "node_modules/express"), "junction");
+    cpSync(join(folder, "seller.mjs"), join(old, "seller.mjs"));
+  }, LIMIT_MS);
 
-  test("a seller installs no chain library", () => {
+  test("a seller, a facilitator's operator and a seller of MCP tools install no chain library", () => {
     const installed = packagesIn(join(folder, "node_modules"));
-    const ours = installed.filter((name) => name.startsWith("@farebox/"));
     expect(installed).toContain("express");
-    expect(ours.sort()).toEqual(["@farebox/bazaar", "@farebox/core", "@farebox/express", "@farebox/paywall"]);
     expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
+    expect(oursIn(folder, "@farebox/express")).toEqual([
+      "@farebox/bazaar",
+      "@farebox/core",
+      "@farebox/express",
+      "@farebox/paywall",
+    ]);
+  });
+
+  test("each package imports what its manifest names, and nothing else", () => {
+    const installed = packagesIn(join(folder, "node_modules")).filter((name) => name.startsWith("@farebox/"));
+    expect(installed).toHaveLength(6);
+    for (const name of installed) {
+      const { dependencies = {}, peerDependencies = {} } = manifestOf(folder, name);
+      const named = [name, ...Object.keys({ ...dependencies, ...peerDependencies })];
+      const imported = importsOf(join(folder, "node_modules", name, "dist"));
+      expect(imported.length, name).toBeGreaterThan(0);
+      expect(
+        imported.filter((each) => !named.includes(each)),
+        name,
+      ).toEqual([]);
+    }
   });
 
   test(
@@ -90,27 +117,16 @@ describe("on Express 5", () => {
     },
     LIMIT_MS,
   );
-});
-
-describe("on Express 4", () => {
-  const folder = join(home, "express-4");
-  beforeAll(() => install(folder, ["@farebox/express"], ["express4"]), LIMIT_MS);
-
   test(
     "a seller who writes ECMAScript modules answers 402 on Express 4",
     async () => {
-      const { version } = JSON.parse(readFileSync(join(folder, "node_modules/express/package.json"), "utf8"));
-      expect(version).toMatch(/^4\./);
-      await expectChallenge(folder, "seller.mjs");
+      const old = join(folder, "on-express-4");
+      expect(manifestOf(old, "express").version).toMatch(/^4\./);
+      expect(satisfiedBy(manifestOf(folder, "@farebox/express").peerDependencies?.["express"])).toContain("4");
+      await expectChallenge(old, "seller.mjs");
     },
     LIMIT_MS,
   );
-});
-
-describe("a facilitator's operator", () => {
-  const folder = join(home, "facilitator");
-  beforeAll(() => install(folder, ["@farebox/facilitator"], ["express"]), LIMIT_MS);
-
   test(
     "a facilitator's operator loads the package",
     async () => {
@@ -120,17 +136,9 @@ describe("a facilitator's operator", () => {
     },
     LIMIT_MS,
   );
-});
-
-describe("a seller of MCP tools", () => {
-  const folder = join(home, "mcp");
-  const others = ["express", "@modelcontextprotocol/sdk", "zod"];
-  beforeAll(() => install(folder, ["@farebox/express", "@farebox/mcp"], others), LIMIT_MS);
-
   test(
-    "a seller of MCP tools installs no chain library, and prices a tool",
+    "a seller of MCP tools prices a tool",
     async () => {
-      expect(packagesIn(join(folder, "node_modules")).filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
       const { stdout } = await run(process.execPath, ["tools.mjs"], { cwd: folder });
       expect(stdout.trim()).toBe("Price: 0.001 USDC (x402, exact, eip155:84532) per call.");
     },
@@ -178,7 +186,7 @@ async function install(folder: string, ours: string[], others: string[]): Promis
   cpSync(fileURLToPath(new URL("sellers", import.meta.url)), folder, { recursive: true });
   const dependencies = {
     ...Object.fromEntries(ours.map((name) => [name, tarballs[name]])),
-    ...Object.fromEntries(others.map((name) => [name === "express4" ? "express" : name, versionOf(name)])),
+    ...Object.fromEntries(others.map((name) => [name, versionOf(name)])),
   };
   const overrides = Object.fromEntries(Object.entries(tarballs).filter(([name]) => !ours.includes(name)));
   const manifest = { private: true, type: "module", dependencies, overrides };
@@ -188,7 +196,41 @@ async function install(folder: string, ours: string[], others: string[]): Promis
 }
 
 function versionOf(name: string): string {
-  return JSON.parse(readFileSync(join(ROOT, "node_modules", name, "package.json"), "utf8")).version;
+  const { version } = manifestOf(ROOT, name);
+  return name === "express4" ? `npm:express@${version}` : version;
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+function manifestOf(folder: string, name: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8"));
+}
+
+/** Our packages that come with one of them, and that one. */
+function oursIn(folder: string, name: string): readonly string[] {
+  const { dependencies = {} } = manifestOf(folder, name);
+  const others = Object.keys(dependencies).filter((each) => each.startsWith("@farebox/"));
+  return [...new Set([name, ...others.flatMap((each) => oursIn(folder, each))])].sort();
+}
+
+/** Names of the packages that the code in a folder imports, without those of Node. */
+function importsOf(folder: string): readonly string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
+  const found = files.flatMap((file) => [
+    ...readFileSync(join(folder, file), "utf8").matchAll(/^(?:import|export)\b[^;"]*?"([^".][^"]*)"/gm),
+    ...readFileSync(join(folder, file), "utf8").matchAll(/\bimport\("([^".][^"]*)"\)/g),
+  ]);
+  const names = found.map(([, specifier = ""]) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier);
+  return [...new Set(names)].filter((name) => !name.startsWith("node:"));
+}
+
+/** The majors in a range such as `^4.21.0 || ^5.0.0`. */
+function satisfiedBy(range = ""): readonly string[] {
+  return range.split("||").map((part) => /\d+/.exec(part)?.[0] ?? "");
 }
 
 /** Without what pnpm hands to its scripts, which npm would take for its own settings; the registry stays. */

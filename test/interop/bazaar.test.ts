@@ -80,10 +80,20 @@ const PATHS = [
   ["/files/*", "/files/a/b.txt", "/files/:var1"],
 ] as const;
 
-const CASES = [
-  ...QUERY_METHODS.flatMap((method) => QUERY_FORMS.map(([name, form]) => [method, name, form] as const)),
-  ...BODY_METHODS.flatMap((method) => BODY_FORMS.map(([name, form]) => [method, name, form] as const)),
-].flatMap(([method, name, form]) => PATHS.map((path) => [method, path[0], name, { form, path, method }] as const));
+interface Case {
+  readonly method: Method;
+  readonly name: string;
+  readonly form: object;
+}
+
+/** Every method with every form on the first path, and one method of each kind on the others. */
+function casesOn(at: number): readonly Case[] {
+  const some = <T>(methods: readonly T[]) => (at === 0 ? methods : methods.slice(0, 1));
+  return [
+    ...some(QUERY_METHODS).flatMap((method) => QUERY_FORMS.map(([name, form]) => ({ method, name, form }))),
+    ...some(BODY_METHODS).flatMap((method) => BODY_FORMS.map(([name, form]) => ({ method, name, form }))),
+  ];
+}
 
 interface Sent {
   readonly challenge: { readonly extensions?: Readonly<Record<string, unknown>> } | undefined;
@@ -91,62 +101,70 @@ interface Sent {
   readonly status: number;
 }
 
-/** Pays for a declared route, and returns what the client and the facilitator received. */
-async function send(form: object, { key, path, method }: { key: string; path: string; method: Method }): Promise<Sent> {
-  const route: RouteConfig = { ...PRICED, extensions: { bazaar: form } };
+/** Opens a seller with a declaration for each route. What it returns pays, and returns what the client and the facilitator received. */
+async function sell(forms: Readonly<Record<string, object>>) {
+  const routes = Object.entries(forms).map(([key, form]): [string, RouteConfig] => [
+    key,
+    { ...PRICED, extensions: { bazaar: form } },
+  ]);
   const shop = await openShop(express, {
-    routes: { [key]: route },
+    routes: Object.fromEntries(routes),
     build(app, payments) {
       app.use(payments);
       app.use((_req, res) => void res.json({ celsius: 20 }));
     },
   });
-  const { status, challenge } = await shop.pay({ path, method });
-  const [payment] = shop.facilitator.verified;
-  if (payment === undefined) throw new Error(`nothing was verified: ${status}`);
-  return { challenge, payment, status };
+  return async (method: Method, path: string): Promise<Sent> => {
+    const before = shop.facilitator.verified.length;
+    const { status, challenge } = await shop.pay({ path, method });
+    const payment = shop.facilitator.verified[before];
+    if (payment === undefined) throw new Error(`nothing was verified: ${status}`);
+    return { challenge, payment, status };
+  };
 }
 
 describe("a declared route", () => {
-  test.each(CASES)(
-    "the reference accepts the declaration of %s %s, as %s",
-    async (method, _path, _name, { form, path }) => {
-      const [key, at, template] = path;
-      const { payment, challenge, status } = await send(form, { key: `${method} ${key}`, path: at, method });
-      expect(status).toBe(200);
-      const declared = payment.extensions?.["bazaar"] as never;
-      expect(challenge?.extensions?.["bazaar"]).toEqual(declared);
-      expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
-      expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
-      const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
-      expect(found).toMatchObject({ method, discoveryInfo: { input: { type: "http", method } } });
-      expect(found?.resourceUrl).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${template ?? at}$`));
+  test.each(PATHS.map((path, at) => [...path, casesOn(at)] as const))(
+    "the reference accepts each declaration of %s",
+    async (key, path, template, cases) => {
+      const send = await sell(
+        Object.fromEntries(cases.map(({ method, form }, at) => [`${method} /${at}${key}`, form])),
+      );
+      for (const [at, { method, name }] of cases.entries()) {
+        const { payment, challenge, status } = await send(method, `/${at}${path}`);
+        expect(status, `${method}, ${name}`).toBe(200);
+        const declared = payment.extensions?.["bazaar"] as never;
+        expect(challenge?.extensions?.["bazaar"], `${method}, ${name}`).toEqual(declared);
+        expect(validateDiscoveryExtensionSpec(declared), `${method}, ${name}`).toEqual({ valid: true });
+        expect(validateDiscoveryExtension(declared), `${method}, ${name}`).toEqual({ valid: true });
+        const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
+        expect(found, name).toMatchObject({ method, discoveryInfo: { input: { type: "http", method } } });
+        expect(found?.resourceUrl).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+/${at}${template ?? path}$`));
+      }
     },
   );
 
-  test.each(TOOL_FORMS)("the reference accepts the declaration of %s", async (_name, form) => {
-    const { payment } = await send(form, { key: "POST /mcp", path: "/mcp", method: "POST" });
-    const declared = payment.extensions?.["bazaar"] as never;
-    expect(validateDiscoveryExtensionSpec(declared)).toEqual({ valid: true });
-    expect(validateDiscoveryExtension(declared)).toEqual({ valid: true });
-    expect(extractDiscoveryInfo(payment as never, payment.accepted as never)).toMatchObject({
-      toolName: "get_weather",
-    });
+  test("the reference accepts the declaration of each tool", async () => {
+    const send = await sell(Object.fromEntries(TOOL_FORMS.map(([, form], at) => [`POST /mcp/${at}`, form])));
+    for (const [at, [name]] of TOOL_FORMS.entries()) {
+      const { payment } = await send("POST", `/mcp/${at}`);
+      const declared = payment.extensions?.["bazaar"] as never;
+      expect(validateDiscoveryExtensionSpec(declared), name).toEqual({ valid: true });
+      expect(validateDiscoveryExtension(declared), name).toEqual({ valid: true });
+      const found = extractDiscoveryInfo(payment as never, payment.accepted as never);
+      expect(found, name).toMatchObject({ toolName: "get_weather" });
+    }
   });
 
   test("a declaration has decoded path parameters, and the whole value of a wildcard", async () => {
-    const params = async (key: string, path: string) => {
-      const { payment } = await send({}, { key, path, method: "GET" });
-      return payment.extensions?.["bazaar"];
-    };
-    expect(await params("GET /w/:city/[day]", "/w/S%C3%A3o%20Paulo/1")).toHaveProperty("info.input.pathParams", {
+    const send = await sell({ "GET /w/:city/[day]": {}, "GET /files/*": {}, "GET /*": {} });
+    const declaredAt = async (path: string) => (await send("GET", path)).payment.extensions?.["bazaar"];
+    expect(await declaredAt("/w/S%C3%A3o%20Paulo/1")).toHaveProperty("info.input.pathParams", {
       city: "São Paulo",
       day: "1",
     });
-    expect(await params("GET /files/*", "/files/a%20b/c")).toHaveProperty("info.input.pathParams", {
-      var1: "a b/c",
-    });
-    expect(await params("GET /*", "/any")).not.toHaveProperty("info.input.pathParams");
+    expect(await declaredAt("/files/a%20b/c")).toHaveProperty("info.input.pathParams", { var1: "a b/c" });
+    expect(await declaredAt("/any")).not.toHaveProperty("info.input.pathParams");
   });
 
   test("the facilitator gets our declaration, not the client's copy", async () => {

@@ -28,53 +28,28 @@ interface Claimed {
   readonly identities: readonly string[];
 }
 
-describe("eight processes that claim the same 200 payments at once", () => {
-  test.skipIf(!hasRedis)("get each once, in Redis", async () => {
+describe("eight processes that claim the same 200 payments at once, and put the exposure of 25 payments each", () => {
+  test.skipIf(!hasRedis)("get each once, see each other, and leave nothing when they die, in Redis", async () => {
     const server = await startRedis();
     const client = new Redis(server.url);
-    await demandOneWinnerEach("redis", server.url, () => redisStore(client));
+    await demandOfEight("redis", server.url, () => redisStore(client));
     client.disconnect();
     await server.stop();
   });
 
-  test("get each once, in PostgreSQL", async () => {
+  test("get each once, see each other, and leave nothing when they die, in PostgreSQL", async () => {
     const server = await startPostgres();
     const pool = new pg.Pool({ connectionString: server.url });
-    await demandOneWinnerEach("postgres", server.url, () => postgresStore(pool));
+    await demandOfEight("postgres", server.url, () => postgresStore(pool));
     await pool.end();
     await server.stop();
   });
 
-  test("get each once, in an SQLite file", async () => {
+  test("get each once, see each other, and leave nothing when they die, in an SQLite file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
     const path = join(folder, "payments.db");
     // The processes open the file at the same time, before it exists.
-    await demandOneWinnerEach("libsql", path, () => sqliteStore(new Libsql(path)));
-    rmSync(folder, { recursive: true });
-  });
-});
-
-describe("eight processes that put the exposure of 25 payments each at once", () => {
-  test.skipIf(!hasRedis)("see each other, and leave nothing when they die, in Redis", async () => {
-    const server = await startRedis();
-    const client = new Redis(server.url);
-    await demandExactSums("redis", server.url, () => redisStore(client));
-    client.disconnect();
-    await server.stop();
-  });
-
-  test("see each other, and leave nothing when they die, in PostgreSQL", async () => {
-    const server = await startPostgres();
-    const pool = new pg.Pool({ connectionString: server.url });
-    await demandExactSums("postgres", server.url, () => postgresStore(pool));
-    await pool.end();
-    await server.stop();
-  });
-
-  test("see each other, and leave nothing when they die, in an SQLite file", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
-    const path = join(folder, "payments.db");
-    await demandExactSums("libsql", path, () => sqliteStore(new Libsql(path)));
+    await demandOfEight("libsql", path, () => sqliteStore(new Libsql(path)));
     rmSync(folder, { recursive: true });
   });
 });
@@ -88,48 +63,54 @@ for (const library of ["libsql", "better-sqlite3", "node:sqlite"]) {
     async () => {
       const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
       for (let round = 0; round < 3; round++) {
-        const claimed = await race(library, join(folder, `${round}.db`), 3, 20);
-        expect(claimed.flatMap(({ identities }) => identities).length).toBe(20);
+        const [claimed] = await askAtOnce(library, join(folder, `${round}.db`), 3, [20]);
+        expect((claimed as readonly Claimed[]).flatMap(({ identities }) => identities).length).toBe(20);
       }
       rmSync(folder, { recursive: true });
     },
   );
 }
 
-async function demandOneWinnerEach(library: string, place: string, open: () => PaymentStore): Promise<void> {
-  const claimed = await race(library, place, 8, PAYMENTS);
-  const winners = new Map(claimed.flatMap(({ owner, identities }) => identities.map((each) => [each, owner] as const)));
-  expect(claimed.flatMap(({ identities }) => identities).length).toBe(PAYMENTS);
-  expect(winners.size).toBe(PAYMENTS);
-  const store = open();
-  for (const [identity, owner] of winners) expect(await store.find(identity)).toMatchObject({ owner });
-}
-
-async function demandExactSums(library: string, place: string, open: () => PaymentStore): Promise<void> {
+async function demandOfEight(library: string, place: string, open: () => PaymentStore): Promise<void> {
   const [processes, count, untilMs] = [8, 25, Date.now() + 600_000];
-  const seen = (await askAtOnce(library, place, processes, { count, untilMs })) as { totals: readonly number[] }[];
-  const totals = seen.flatMap(({ totals }) => totals).sort((one, other) => one - other);
+  const [claimed, exposed] = await askAtOnce(library, place, processes, [PAYMENTS, { count, untilMs }]);
+  const store = open();
+  await demandOneWinnerEach(store, claimed as readonly Claimed[]);
+  const totals = (exposed as { totals: readonly number[] }[]).flatMap((seen) => seen.totals);
   // One after another, so each sees one more than the one before.
-  expect(totals).toEqual(Array.from({ length: processes * count }, (_, at) => at + 1));
-  const { exposure } = open();
+  expect(totals.sort((one, other) => one - other)).toEqual(
+    Array.from({ length: processes * count }, (_, at) => at + 1),
+  );
+  const { exposure } = store;
   const entry = { identity: "own", payer: "payer 0", micros: "100", untilMs: untilMs + 1, isDue: false };
   expect(await exposure?.put(entry, untilMs - 1)).toEqual({ payer: `${100 + processes}`, total: "300", due: [] });
   expect(await exposure?.put(entry, untilMs)).toEqual({ payer: "100", total: "100", due: [] });
 }
 
-/** Starts processes, lets them claim at once, and ends them. */
-async function race(library: string, place: string, count: number, payments: number): Promise<readonly Claimed[]> {
-  return (await askAtOnce(library, place, count, payments)) as readonly Claimed[];
+async function demandOneWinnerEach(store: PaymentStore, claimed: readonly Claimed[]): Promise<void> {
+  const winners = new Map(claimed.flatMap(({ owner, identities }) => identities.map((each) => [each, owner] as const)));
+  expect(claimed.flatMap(({ identities }) => identities).length).toBe(PAYMENTS);
+  expect(winners.size).toBe(PAYMENTS);
+  for (const [identity, owner] of winners) expect(await store.find(identity)).toMatchObject({ owner });
 }
 
-/** Starts processes, asks them all at once, and kills them. Returns what they send. */
-async function askAtOnce(library: string, place: string, count: number, question: number | object): Promise<unknown> {
+/** Starts processes, asks all of them each question at once, and kills them. Returns what they send, by question. */
+async function askAtOnce(
+  library: string,
+  place: string,
+  count: number,
+  questions: readonly (number | object)[],
+): Promise<readonly (readonly unknown[])[]> {
   const claimants = Array.from({ length: count }, () => fork(CLAIMANT, [library, place], { stdio: "ignore" }));
+  const seen: (readonly unknown[])[] = [];
   try {
     await Promise.all(claimants.map(nextMessage));
-    const responses = claimants.map(nextMessage);
-    for (const claimant of claimants) claimant.send(question);
-    return await Promise.all(responses);
+    for (const question of questions) {
+      const responses = claimants.map(nextMessage);
+      for (const claimant of claimants) claimant.send(question);
+      seen.push(await Promise.all(responses));
+    }
+    return seen;
   } finally {
     for (const claimant of claimants) {
       const exited = once(claimant, "exit");

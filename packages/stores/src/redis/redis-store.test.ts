@@ -2,6 +2,7 @@ import { createStoreConformance } from "@farebox/testing";
 import { Redis as Ioredis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checksOfClients } from "../client-checks.fixture.js";
 import { CLIENTS, CLUSTERS, type Connect, type Connected } from "./clients.fixture.js";
 import { type RedisClient, redisStore } from "./redis-store.js";
 import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
@@ -10,6 +11,9 @@ const MIB = 1024 * 1024;
 
 let stores = 0;
 
+/** All checks are made with these: of one server, and of a cluster, and of both libraries. */
+const WHOLE = ["redis 6", "a cluster of ioredis 6"];
+
 describe.skipIf(!hasRedis)("a store in Redis", () => {
   let server: RedisServer;
   beforeAll(async () => {
@@ -17,10 +21,10 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
   });
   afterAll(() => server.stop());
 
-  for (const [name, connect] of chosen(CLIENTS)) describeClient(name, connect, () => server);
+  for (const [name, connect] of Object.entries(CLIENTS)) describeClient(name, connect, () => server);
 });
 
-describe.skipIf(!hasRedis || chosen(CLUSTERS).length === 0)("a store in a Redis cluster", () => {
+describe.skipIf(!hasRedis)("a store in a Redis cluster", () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis(["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
@@ -31,15 +35,8 @@ describe.skipIf(!hasRedis || chosen(CLUSTERS).length === 0)("a store in a Redis 
   });
   afterAll(() => server.stop());
 
-  for (const [name, connect] of chosen(CLUSTERS)) describeClient(name, connect, () => server);
+  for (const [name, connect] of Object.entries(CLUSTERS)) describeClient(name, connect, () => server);
 });
-
-/** `pnpm test` runs one client, `pnpm test:stores` all of them. */
-function chosen(clients: Readonly<Record<string, Connect>>): readonly (readonly [string, Connect])[] {
-  const all = Object.entries(clients);
-  if (process.env["FAREBOX_ALL_CLIENTS"] !== undefined) return all;
-  return all.filter(([name]) => name === "redis 6");
-}
 
 describe("a client that cannot be used", () => {
   test.each<[what: string, client: unknown]>([
@@ -107,7 +104,8 @@ function describeClient(name: string, connect: Connect, server: () => RedisServe
         maxAnswerBytes: MIB,
       },
     );
-    for (const { name: title, run } of checks) test(title, () => run());
+    const own = WHOLE.includes(name) ? checks : checksOfClients(checks, canWatch);
+    for (const { name: title, run } of own) test(title, () => run());
 
     test("ready finds no problem on a server that keeps everything", async () => {
       expect(await redisStore(connected[0]!.client).ready()).toEqual([]);
