@@ -10,7 +10,6 @@
  */
 export const SLOW: readonly string[] = [
   "packages/testing/src/store/store-conformance.test.ts",
-  "test/avm/any-bytes.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
   "test/catalog/quality/encoder-quality.test.ts",
   "test/chaos/chaos.test.ts",
@@ -25,13 +24,11 @@ export const SLOW: readonly string[] = [
   "test/express/hostile-settlements.test.ts",
   "test/express/ledger-death.test.ts",
   "test/express/prices-in-types.test.ts",
-  "test/interop/bazaar.test.ts",
   "test/mcp/bridge.test.ts",
   "test/paywall/looks.test.ts",
   "test/paywall/page.test.ts",
   "test/security/two-processes.test.ts",
   "test/source/regular-expressions.test.ts",
-  "test/testing/contracts.test.ts",
 ];
 
 /** Those that draw their cases and nothing else, and compute for long: `pnpm test:long`. */
@@ -39,6 +36,11 @@ export const DRAWN: readonly string[] = ["test/faults/random/sequences.test.ts",
 
 /** Where the tests of `pnpm test:stores` are, on real servers. */
 export const STORES = "packages/stores/";
+
+/** Where the tests on chains are, and with other clients and facilitators: `pnpm test:chains`. */
+export const CHAINS: readonly string[] = ["avm", "evm", "facilitator", "interop", "svm", "testing"].map(
+  (folder) => `test/${folder}/`,
+);
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */
 export function askedFor(argv: readonly string[]): readonly string[] {

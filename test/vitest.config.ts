@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { reportUnhandledErrors } from "./scripts/unhandled-errors.js";
-import { askedFor, DRAWN, SLOW, STORES } from "./slow.js";
+import { askedFor, CHAINS, DRAWN, SLOW, STORES } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -15,8 +15,8 @@ const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 const GOLDEN = ["processes", "sqlite", "postgres", "redis"].map((name) => `test/golden/${name}.test.ts`);
 
 const tests = ["packages/", "test/"].flatMap((folder) => listTests(folder));
-const stores = tests.filter((file) => file.startsWith(STORES));
-const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...DRAWN, ...stores, ...GOLDEN];
+const ofOtherScripts = tests.filter((file) => [STORES, ...CHAINS].some((folder) => file.startsWith(folder)));
+const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...DRAWN, ...ofOtherScripts, ...GOLDEN];
 
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left
