@@ -295,7 +295,13 @@ export class Settler {
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
     const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
-    const paidBy = outcome.kind === "settled" && !isRepeated ? nameOf(outcome.receipt) : {};
+    const paidBy: { transaction?: string } = {};
+    if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
+      const { network, transaction } = outcome.receipt;
+      // In one spelling.
+      const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
+      paidBy.transaction = `${canonicalNetwork(network)}|${id}`;
+    }
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
     try {
       if (await changeSurely(store, change)) {
@@ -372,13 +378,7 @@ export class Settler {
   }
 }
 
-/** The transaction for the record, in one spelling; none if there was nothing to move. */
-function nameOf({ network, transaction }: SettlementResponse): Pick<Transition, "transaction"> {
-  if (transaction === "") return {};
-  const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
-  return { transaction: `${canonicalNetwork(network)}|${id}` };
-}
-
+/** A hash of EVM. */
 const HEX = /^0x[0-9a-f]+$/i;
 
 /** The transaction, if it looks like one: a facilitator may write anything there. */
