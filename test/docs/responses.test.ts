@@ -16,6 +16,7 @@ import {
   paymentMiddleware,
   type RouteConfig,
   type RoutesConfig,
+  type StartTimer,
 } from "@farebox/express";
 import { createPayer, createTestFacilitator, type PayOptions, type PayResult, pay } from "@farebox/testing";
 import express, { type Express, type RequestHandler } from "express";
@@ -116,6 +117,20 @@ async function startPoorNode(): Promise<string> {
   await once(server, "listening");
   onTestFinished(() => void server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Says that its body is longer than what it sends, until the time for it is over. */
+async function sendSlowly(): Promise<PayResult> {
+  let isSlow = false;
+  const timer: StartTimer = (act, delayMs) => {
+    if (!isSlow || delayMs !== 60_000) return () => {};
+    const soon = setImmediate(act);
+    return () => clearImmediate(soon);
+  };
+  const shop = open({ routes: { "POST /paid": PRICED }, options: { timer } });
+  const { payment } = await shop.buy({ method: "POST", payer: createPayer() });
+  isSlow = true;
+  return shop.ask({ method: "POST", payment: payment!, body: "x", headers: { "Content-Length": "2" } });
 }
 
 /** Lets one request wait in its handler while another is made. */
@@ -276,6 +291,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       }).ask({ path: "/c" }),
   ],
   ["denied", () => open({ options: { hooks: { onRequest: () => ({ deny: true }) } } }).ask()],
+  ["invalid_input", sendSlowly],
   [
     "payment_in_progress",
     () => whileOneWaits({ options: { copyWaitMs: 0 } }, (shop, payment) => shop.ask({ payment: payment! })),

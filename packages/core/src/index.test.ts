@@ -13,6 +13,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "FacilitatorError",
       "FareboxError",
       "LedgerError",
+      "MAX_ANSWER_BYTES",
       "MOST_DUE",
       "PaymentAbortedError",
       "PriceError",
@@ -30,6 +31,7 @@ test("the public surface of @farebox/core is exactly this", () => {
       "createRpcNode",
       "openLedger",
       "price",
+      "sizeOfAnswer",
       "usd",
     ]
   `);
@@ -54,6 +56,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "isSettlementOverrides",
       "joinValues",
       "matchesMount",
+      "networkOf",
       "placeOfRoute",
       "privateCacheControl",
       "settledFor",

@@ -27,7 +27,7 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (typeof isValid !== "boolean") return undefined;
   const invalidReason = text(value["invalidReason"]) ?? text(value["invalid_reason"]);
   const invalidMessage = text(value["invalidMessage"]) ?? text(value["invalid_message"]);
-  const payer = name(value["payer"]);
+  const payer = text(value["payer"], NAME);
   const extensionResponses = outcomes(value);
   return {
     isValid,
@@ -51,13 +51,13 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
   // Whether money has moved does not depend on the transaction, or there must be a real one.
   const isSure = success || errorReason === "payment_already_settled";
-  const payer = name(value["payer"]);
+  const payer = text(value["payer"], NAME);
   const amount = text(value["amount"]);
   const extra = success ? smallObject(value["extra"]) : undefined;
   const extensionResponses = outcomes(value);
   return {
     success,
-    transaction: name(value["transaction"]) || (isSure ? "" : traceOf(value["transaction"])),
+    transaction: text(value["transaction"], NAME) || (isSure ? "" : traceOf(value["transaction"])),
     network: text(value["network"])?.slice(0, MAX_NAME) || network,
     ...(errorReason !== undefined && { errorReason }),
     ...(errorMessage !== undefined && { errorMessage }),
@@ -114,19 +114,17 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-function text(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+/** A text. One that has not the form counts as an empty one. */
+function text(value: unknown, form?: RegExp): string | undefined {
+  if (typeof value !== "string") return undefined;
+  return form === undefined || form.test(value) ? value : "";
 }
 
 /** Longer ones than any chain has. They go to the client in a header, and into the store. */
 const MAX_NAME = 200;
-const NAME = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${MAX_NAME}}$`, "u");
 
-/** The id of a transaction, or an address. A text that can be neither counts as an empty one: it names nothing. */
-function name(value: unknown): string | undefined {
-  const given = text(value);
-  return given === undefined || NAME.test(given) ? given : "";
-}
+/** The id of a transaction, or an address. A text that can be neither names nothing. */
+const NAME = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${MAX_NAME}}$`, "u");
 
 /** A transaction that cannot be an id, short and legible. A refusal with one is not final: something may have been broadcast. */
 function traceOf(value: unknown): string {

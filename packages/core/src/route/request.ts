@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { StartTimer } from "../options.js";
 import { belowMount } from "./route-table.js";
 
 /** One request: over HTTP, or a call that carries a payment beside its arguments. */
@@ -57,8 +56,8 @@ export interface GateRequest {
 
 /** What reading a body takes. */
 export interface BodyReading {
-  /** For the time limit of a body. */
-  readonly timer: StartTimer;
+  /** For the time limit of a body: calls later, unless the function that it returns is called. */
+  timer(act: () => void, delayMs: number): () => void;
   /** Verifies the payment: asked before a body is read that would take memory which is short. `undefined`: it cannot be verified yet. */
   isGood(): Promise<boolean | undefined>;
 }

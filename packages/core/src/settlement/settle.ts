@@ -295,10 +295,13 @@ export class Settler {
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
     const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
-    const { transaction = "", network = "" } = outcome.kind === "settled" && !isRepeated ? outcome.receipt : {};
-    // One spelling for each transaction; an empty one moved nothing.
-    const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
-    const paidBy = id === "" ? {} : { transaction: `${canonicalNetwork(network)}|${id}` };
+    const paidBy: { transaction?: string } = {};
+    if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
+      const { network, transaction } = outcome.receipt;
+      // In one spelling.
+      const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
+      paidBy.transaction = `${canonicalNetwork(network)}|${id}`;
+    }
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
     try {
       if (await changeSurely(store, change)) {
@@ -375,6 +378,7 @@ export class Settler {
   }
 }
 
+/** A hash of EVM. */
 const HEX = /^0x[0-9a-f]+$/i;
 
 /** The transaction, if it looks like one: a facilitator may write anything there. */
