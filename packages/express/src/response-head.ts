@@ -51,12 +51,21 @@ export function putHead(res: ServerResponse, head: ResponseHead): void {
   res.statusCode = head.status;
   res.statusMessage = head.statusMessage;
   for (const name of res.getHeaderNames()) res.removeHeader(name);
-  setHeaders(res, head.headers);
+  copyHeaders(res, head.headers);
 }
 
-/** Sets headers, and replaces those of the same names. */
-export function setHeaders(res: ServerResponse, headers: Headers): void {
+/** Sets headers of the handler's, and replaces those of the same names. */
+function copyHeaders(res: ServerResponse, headers: Headers): void {
   for (const [name, value] of headers) res.setHeader(name, typeof value === "string" ? value : [...value]);
+}
+
+/** Of responses whose headers of payments are locked: how we set ours. */
+const UNLOCKED = new WeakMap<ServerResponse, (name: string, value: string | readonly string[]) => unknown>();
+
+/** Sets headers of ours, and replaces those of the same names. */
+export function setHeaders(res: ServerResponse, headers: Headers): void {
+  const set = UNLOCKED.get(res) ?? res.setHeader;
+  for (const [name, value] of headers) set.call(res, name, typeof value === "string" ? value : [...value]);
 }
 
 /** Puts a head back, as far as it has changed. */
@@ -112,6 +121,8 @@ export function isWrittenByNode(
 
 /** Headers of payments stay as they are from now on: middleware may set them as the head is sent. */
 export function lockPayments(res: ServerResponse, onOverride: (value: unknown) => void = () => {}): void {
+  // A handler may pass its response to another paid request. Both have a receipt to set, and the first lock is the innermost.
+  if (!UNLOCKED.has(res)) UNLOCKED.set(res, res.setHeader.bind(res));
   // Node calls these from `setHeaders` and `writeHead`, too.
   for (const method of ["setHeader", "appendHeader"] as const) {
     const set: (...args: never[]) => unknown = res[method].bind(res);
@@ -211,7 +222,7 @@ function rehearse(res: ServerResponse, [status, ...rest]: WriteHeadArguments): v
   Reflect.apply(rehearsal.writeHead, rehearsal, [status, ...rest.map(groupByName)]);
   res.statusCode = rehearsal.statusCode;
   if (typeof rest[0] === "string") res.statusMessage = rest[0];
-  if (rest.length > 0) setHeaders(res, takeHead(rehearsal).headers);
+  if (rest.length > 0) copyHeaders(res, takeHead(rehearsal).headers);
 }
 
 /** Turns `[name, value, name, value]` into an object. A name that occurs twice gets both values. */
