@@ -1,6 +1,6 @@
 /**
- * The conformance tests of the stores with all clients of Redis and PostgreSQL, in all supported versions. `pnpm test` runs one
- * client of each library.
+ * The tests of the stores, on real servers, with all clients of Redis and PostgreSQL, in all supported versions. One client of each
+ * server and library passes all checks of conformance, and the others those that a client can fail.
  *
  * Usage: `pnpm test:stores`
  *
@@ -10,6 +10,6 @@ import { runOn } from "./nodes.mjs";
 
 process.exitCode = runOn(
   process.execPath,
-  ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "packages/stores"],
+  ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "--maxWorkers=2", "packages/stores"],
   { FAREBOX_ALL_CLIENTS: "1" },
 );
