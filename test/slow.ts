@@ -25,14 +25,17 @@ export const SLOW: readonly string[] = [
   "test/express/ledger-death.test.ts",
   "test/express/prices-in-types.test.ts",
   "test/mcp/bridge.test.ts",
-  "test/paywall/looks.test.ts",
   "test/paywall/page.test.ts",
   "test/security/two-processes.test.ts",
   "test/source/regular-expressions.test.ts",
 ];
 
-/** Those that draw their cases and nothing else, and compute for long: `pnpm test:long`. */
-export const DRAWN: readonly string[] = ["test/faults/random/sequences.test.ts", "test/security/redos.test.ts"];
+/** Those that draw cases and are slow: `pnpm test:long`. */
+export const DRAWN: readonly string[] = [
+  "test/faults/random/sequences.test.ts",
+  "test/paywall/looks.test.ts",
+  "test/security/redos.test.ts",
+];
 
 /** Where the tests of `pnpm test:stores` are, on real servers. */
 export const STORES = "packages/stores/";

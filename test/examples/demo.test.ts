@@ -12,6 +12,7 @@ import { chromium } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { CHROMIUM } from "../paywall/stage.js";
 
+const SEVERAL = new URL("several.mjs", import.meta.url).pathname;
 const DEMO = new URL("../../examples/demo/dist/", import.meta.url).pathname;
 
 function run(script: string, ...args: string[]): ChildProcess {
@@ -30,8 +31,42 @@ async function finish(demo: ChildProcess): Promise<{ code: number | null; out: s
   return { code, out, err };
 }
 
-test("the demo shows a payment from the challenge to the balances on chain", async () => {
-  const { code, out, err } = await finish(run("main.js"));
+/** Runs a script with each of some command lines, in one process. */
+async function runEach(script: string, calls: readonly (readonly string[])[]) {
+  const child = spawn(process.execPath, [SEVERAL, DEMO + script, JSON.stringify(calls)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [, out, err] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
+  const partsOf = (printed: string) => [...printed.matchAll(/([\s\S]*?)exit (\d+)\n/g)];
+  const [outs, errs] = [partsOf(out), partsOf(err)];
+  expect([outs.length, errs.length], err).toEqual([calls.length, calls.length]);
+  return outs.map(([, printed = "", code], at) => ({ code: Number(code), out: printed, err: errs[at]?.[1] ?? "" }));
+}
+
+test("the demo shows a payment from the challenge to the balances on chain, keeps serving with --serve, takes payments by hand, and stops when asked to", async () => {
+  const port = await freePorts();
+  const demo = run("main.js", "--serve", "--port", String(port));
+  const finished = finish(demo);
+  const lines = createInterface({ input: demo.stdout! });
+  await new Promise<void>((resolve) => lines.on("line", (line) => line.includes("network:") && resolve()));
+
+  const words = `http://127.0.0.1:${port}/words`;
+  const json = ["-H", "content-type: application/json", "-d", '{"text":"one two three"}'];
+  const [paid, metered, unpayable] = await runEach("pay.js", [
+    [`http://127.0.0.1:${port}/weather`],
+    [...json, words],
+    [`http://127.0.0.1:${port}/nothing`],
+  ]);
+  expect(paid).toMatchObject({ code: 0, err: "" });
+  expect(paid?.out).toContain("✓ paid");
+  expect(metered).toMatchObject({ code: 0, err: "" });
+  for (const part of [`POST ${words} → 200 OK`, '{"words":["three","two","one"]}', '"amount": "300"', "✓ paid"]) {
+    expect(metered?.out).toContain(part);
+  }
+  expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the response status is 404\n" });
+
+  demo.kill("SIGINT");
+  const { code, out, err } = await finished;
   expect(err).toBe("");
   expect(code).toBe(0);
   const story = [
@@ -44,35 +79,10 @@ test("the demo shows a payment from the challenge to the balances on chain", asy
     "seller                0       0.001  0x",
     "the facilitator has listed it",
     "All checks passed",
+    `curl -i http://127.0.0.1:${port}/weather`,
+    `npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`,
   ];
   expect(story.filter((part) => !out.includes(part))).toEqual([]);
-});
-
-test("the demo keeps serving with --serve, takes a payment by hand, and stops when asked to", async () => {
-  const port = await freePorts();
-  const demo = run("main.js", "--serve", "--port", String(port));
-  const finished = finish(demo);
-  const lines = createInterface({ input: demo.stdout! });
-  await new Promise<void>((resolve) => lines.on("line", (line) => line.includes("network:") && resolve()));
-
-  const paid = await finish(run("pay.js", `http://127.0.0.1:${port}/weather`));
-  expect(paid).toMatchObject({ code: 0, err: "" });
-  expect(paid.out).toContain("✓ paid");
-  const words = `http://127.0.0.1:${port}/words`;
-  const json = ["-H", "content-type: application/json", "-d", '{"text":"one two three"}'];
-  const metered = await finish(run("pay.js", ...json, words));
-  expect(metered).toMatchObject({ code: 0, err: "" });
-  for (const part of [`POST ${words} → 200 OK`, '{"words":["three","two","one"]}', '"amount": "300"', "✓ paid"]) {
-    expect(metered.out).toContain(part);
-  }
-  const unpayable = await finish(run("pay.js", `http://127.0.0.1:${port}/nothing`));
-  expect(unpayable).toMatchObject({ code: 1, err: "✗ not paid: the response status is 404\n" });
-
-  demo.kill("SIGINT");
-  const { code, out } = await finished;
-  expect(code).toBe(0);
-  expect(out).toContain(`curl -i http://127.0.0.1:${port}/weather`);
-  expect(out).toContain(`npx -y pnpm@10 pay http://127.0.0.1:${port}/weather`);
 }, 180_000);
 
 test.skipIf(CHROMIUM === undefined)(
@@ -122,52 +132,48 @@ test("the demo sends one payment to two processes with --processes 2, and it run
   expect(story.filter((part) => !part.test(out))).toEqual([]);
 });
 
-test("the demo says in one line which port is busy", async () => {
+type Refused = readonly [args: readonly string[], says: string];
+type Finished = Awaited<ReturnType<typeof runEach>>[number];
+
+/** Said so in one line, and did nothing. */
+function expectRefusal({ code, err }: Finished, says: string) {
+  expect([code, err]).toEqual([1, expect.stringContaining(says)]);
+  expect(err.trim().split("\n")).toHaveLength(1);
+}
+
+test("the demo refuses what it cannot do, and says which port is busy, each in one line", async () => {
   const busy = createServer().listen(0, "127.0.0.1");
   await once(busy, "listening");
   const { port } = busy.address() as AddressInfo;
-  const { code, err } = await finish(run("main.js", "--serve", "--port", String(port)));
-  busy.close();
-  expect(code).toBe(1);
-  expect(err).toBe(
-    `✗ port ${port} is in use: stop the process that listens there, or choose other ports with --port N\n`,
-  );
-});
-
-/** Each call says so in one line, and does nothing. */
-async function expectRefusals(script: string, calls: readonly (readonly [args: readonly string[], says: string])[]) {
-  await Promise.all(
-    calls.map(async ([args, says]) => {
-      const { code, err } = await finish(run(script, ...args));
-      expect([args, code]).toEqual([args, 1]);
-      expect(err).toContain(says);
-      expect(err.trim().split("\n")).toHaveLength(1);
-    }),
-  );
-}
-
-test("the demo refuses what it cannot do, each in one line", async () => {
-  await expectRefusals("main.js", [
+  const refused: readonly Refused[] = [
     [["--port", "abc"], '--port takes a number from 1 to 65533, not "abc"'],
     [["--wat"], "Usage: demo [--serve] [--browser] [--port N] [--processes N]"],
     [["--processes", "1"], '--processes takes a number from 2 to 8, not "1"'],
     [["--processes", "2", "--serve"], "--processes takes neither --serve, --browser nor --port"],
-  ]);
+    [
+      ["--serve", "--port", String(port)],
+      `✗ port ${port} is in use: stop the process that listens there, or choose other ports with --port N\n`,
+    ],
+  ];
+  const finished = await runEach(
+    "main.js",
+    refused.map(([args]) => args),
+  );
+  for (const [at, each] of finished.entries()) expectRefusal(each, refused[at]?.[1] ?? "");
+  busy.close();
 }, 180_000);
 
-test("pay prints its options with --help", async () => {
-  const { code, out, err } = await finish(run("pay.js", "--", "--help"));
-  expect({ code, err }).toEqual({ code: 0, err: "" });
-  for (const option of ["-X, --method", "-d, --data", "-H, --header"]) expect(out).toContain(option);
-});
-
-test("pay refuses what it cannot do, each in one line", async () => {
-  await expectRefusals("pay.js", [
+test("pay prints its options with --help, and refuses what it cannot do, each in one line", async () => {
+  const refused: readonly Refused[] = [
     [["file:///etc/hosts"], "pay takes one http or https URL"],
     [["--silent", "http://127.0.0.1:1/"], "Unknown option '--silent' (see --help)"],
     [["-H", "a b: c", "http://127.0.0.1:1/"], '--header takes "name: value", not "a b: c"'],
     [["-X", "GET", "-d", "a=b", "http://127.0.0.1:1/"], "GET takes no --data"],
-  ]);
+  ];
+  const [help, ...others] = await runEach("pay.js", [["--", "--help"], ...refused.map(([args]) => args)]);
+  expect(help).toMatchObject({ code: 0, err: "" });
+  for (const option of ["-X, --method", "-d, --data", "-H, --header"]) expect(help?.out).toContain(option);
+  for (const [at, each] of others.entries()) expectRefusal(each, refused[at]?.[1] ?? "");
 }, 180_000);
 
 test("pay sends methods, headers and data as curl does", async () => {
@@ -179,10 +185,11 @@ test("pay sends methods, headers and data as curl does", async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  // One after another, because their order is asserted.
-  await finish(run("pay.js", "-d", "a=1", "--data", "b=2", "-H", "X-Custom: one", "-H", "x-custom:two", url));
-  await finish(run("pay.js", url, "-XDELETE"));
-  await finish(run("pay.js", "--request=PUT", "-d", `@${new URL("demo-body.txt", import.meta.url).pathname}`, url));
+  await runEach("pay.js", [
+    ["-d", "a=1", "--data", "b=2", "-H", "X-Custom: one", "-H", "x-custom:two", url],
+    [url, "-XDELETE"],
+    ["--request=PUT", "-d", `@${new URL("demo-body.txt", import.meta.url).pathname}`, url],
+  ]);
   server.close();
   expect(seen).toEqual([
     { method: "POST", type: "application/x-www-form-urlencoded", custom: "one, two", body: "a=1&b=2" },

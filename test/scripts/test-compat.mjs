@@ -16,7 +16,7 @@ if (!/^[1-9]\d*$/.test(values.plans)) throw new RangeError(`--plans must be a nu
 const seed = values.seed ?? String(Date.now() % 0x3fffffff);
 if (!/^\d+$/.test(seed)) throw new RangeError(`--seed must be a whole number, not ${seed}`);
 
-const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"];
+const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "--maxWorkers=2"];
 process.exitCode = runOn(process.execPath, [...vitest, ...FILES], {
   FAREBOX_PLANS: values.plans,
   FAREBOX_SEED: seed,

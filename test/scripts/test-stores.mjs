@@ -1,6 +1,7 @@
 /**
- * The conformance tests of the stores with all clients of Redis and PostgreSQL, in all supported versions, and the golden sequences
- * that `pnpm test` leaves out. `pnpm test` runs one client of each library, and a third of the golden sequences in memory.
+ * The tests of the stores, on real servers, with all clients of Redis and PostgreSQL, in all supported versions. One client of each
+ * server and library passes all checks of conformance, and the others those that a client can fail. Then the golden sequences that
+ * `pnpm test` leaves out.
  *
  * Usage: `pnpm test:stores`
  *
@@ -10,6 +11,14 @@ import { runOn } from "./nodes.mjs";
 
 process.exitCode = runOn(
   process.execPath,
-  ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "packages/stores", "test/golden"],
+  [
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    "--config",
+    "test/vitest.config.ts",
+    "--maxWorkers=2",
+    "packages/stores",
+    "test/golden",
+  ],
   { FAREBOX_ALL_CLIENTS: "1", FAREBOX_GOLDEN: "others" },
 );

@@ -6,6 +6,7 @@ import { UNFINISHED } from "@farebox/core";
 import { createStoreConformance } from "@farebox/testing";
 import Libsql from "libsql";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { checksOfClients } from "../client-checks.fixture.js";
 import { type SqliteDatabase, sqliteStore } from "./sqlite-store.js";
 
 type Open = (path: string) => SqliteDatabase & { close(): unknown };
@@ -28,6 +29,8 @@ const LIBRARIES: Readonly<Record<string, { readonly isHere: boolean; readonly op
 };
 
 const MIB = 1024 * 1024;
+/** All checks are made with this one. */
+const WHOLE = isNode22 ? "node:sqlite" : "libsql";
 
 const folder = mkdtempSync(join(tmpdir(), "farebox-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -59,7 +62,8 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
         maxAnswerBytes: MIB,
       },
     );
-    for (const { name: title, run } of checks) test(title, () => run());
+    const own = name === WHOLE ? checks : checksOfClients(checks, false);
+    for (const { name: title, run } of own) test(title, () => run());
 
     test("ready finds no problem in a file, and says that memory is not durable", async () => {
       const [file, memory] = [open(join(folder, `${files++}.db`)), open(":memory:")];
