@@ -13,6 +13,9 @@ import { Duplex } from "node:stream";
 /** What a side takes before it is read, as the buffers of a kernel do. */
 const ROOM = 1024 * 1024;
 
+/** What a side gets at once, as from a kernel: it may leave before it has read the rest. */
+const PART = 64 * 1024;
+
 type Done = (error?: Error | null) => void;
 
 /** One side of a connection. It has what Node's HTTP asks of a socket. */
@@ -23,8 +26,8 @@ export class Wire extends Duplex {
   connecting: boolean;
   #other: Wire | undefined;
   readonly #network: Network;
-  /** A write of the other side that waits until this one reads. */
-  #unread: Done | undefined;
+  /** Hands over what the other side has written, and this one had no room for. */
+  #unread: (() => void) | undefined;
   #isReset = false;
 
   constructor(network: Network, { isClient, address, port }: { isClient: boolean; address: string; port: number }) {
@@ -50,18 +53,34 @@ export class Wire extends Duplex {
   }
 
   #carry(chunk: Buffer, done: Done): void {
-    this.#network.carry(() => {
-      const other = this.#other;
-      if (other === undefined || other.destroyed) done(failure("EPIPE"));
-      else if (other.push(chunk)) done();
-      else other.#unread = done;
-    });
+    this.#network.carry(() => this.#hand(chunk, done));
+  }
+
+  /** Hands over as much as the other side takes, and the rest when it reads. */
+  #hand(chunk: Buffer, done: Done): void {
+    const other = this.#other;
+    let handed = 0;
+    let hasRoom = true;
+    while (hasRoom && handed < chunk.length && other?.destroyed === false) {
+      hasRoom = other.push(chunk.subarray(handed, handed + PART));
+      handed += PART;
+    }
+    if (handed >= chunk.length) done();
+    else if (other === undefined || other.destroyed) this.#lose(done);
+    else other.#unread = () => this.#hand(chunk.subarray(handed), done);
+  }
+
+  /** The other side will never read it. */
+  #lose(done: Done): void {
+    const error = failure("ECONNRESET");
+    done(error);
+    this.destroy(error);
   }
 
   override _read(): void {
-    const done = this.#unread;
+    const hand = this.#unread;
     this.#unread = undefined;
-    done?.();
+    hand?.();
   }
 
   override _final(done: Done): void {
@@ -80,8 +99,17 @@ export class Wire extends Duplex {
     done(error);
   }
 
+  /** The other side reads the end behind all that was written. */
   #end(side: Wire | undefined): void {
-    if (side !== undefined && !side.destroyed && !side.readableEnded) side.push(null);
+    if (side === undefined || side.destroyed || side.readableEnded) return;
+    const hand = side.#unread;
+    if (hand === undefined) side.push(null);
+    else {
+      side.#unread = () => {
+        hand();
+        this.#end(side);
+      };
+    }
   }
 
   resetAndDestroy(): this {
