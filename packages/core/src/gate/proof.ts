@@ -3,7 +3,7 @@
  *
  *   the time of its arrival    before its settlement began, only the payer knew the payment     (replay.ts)
  *   the payment's identifier   it is never on chain                                             (replay.ts)
- *   a retry token              it went out with an earlier response to the payer
+ *   a retry token              it went out to the payer, with an earlier response or the progress of a call
  *   its address or session     only while the first request settles, and only if no two clients share it
  *
  * @see `docs/reference/lifecycle.md`, "The same payment again"
