@@ -115,39 +115,41 @@ function switchTo(port: number, fault: string, headers: Record<string, string> =
   });
 }
 
-describe.each([
-  ["on a chain", []],
-  ["in memory", ["--memory"]],
-])("%s", (_where, options) => {
-  test("a seller is paid, each step is told, and Ctrl-C ends all of it", async () => {
-    const { child, port, lines, closed, until } = await startDev(...options);
-    const paid = await runFarebox(["pay", `http://localhost:${port}/weather`]);
-    expect(paid).toMatchObject({ code: 0, out: '{"weather":"sunny"}' });
-    expect(await until(/200/)).toMatch(/^GET \/weather 200 · verify \d+ ms · run( \d+ ms)? · settle \d+ ms$/);
-    expect(lines).toContain("GET /weather 402 · challenge");
-    const catalog = await runFarebox(["catalog", "search", "weather", "--catalog", `http://127.0.0.1:${port + 2}`]);
-    expect(catalog.code).toBe(0);
-    child.kill("SIGINT");
-    expect((await closed)[0]).toBe(0);
-    for (const at of [0, 1, 2, 3]) {
-      const server = await bind(port + at);
-      expect(server).toBeDefined();
-      server?.close();
-    }
-  }, 180_000);
-});
+/** A seller is paid, each step is told, and Ctrl-C ends all of it. */
+async function demandSaleAndEnd({ child, port, lines, closed, until }: Dev): Promise<void> {
+  const behind = lines.length;
+  const paid = await runFarebox(["pay", `http://localhost:${port}/weather`]);
+  expect(paid).toMatchObject({ code: 0, out: '{"weather":"sunny"}' });
+  expect(await until(/200/, behind)).toMatch(/^GET \/weather 200 · verify \d+ ms · run( \d+ ms)? · settle \d+ ms$/);
+  expect(lines.slice(behind)).toContain("GET /weather 402 · challenge");
+  const catalog = await runFarebox(["catalog", "search", "weather", "--catalog", `http://127.0.0.1:${port + 2}`]);
+  expect(catalog.code).toBe(0);
+  child.kill("SIGINT");
+  expect((await closed)[0]).toBe(0);
+  for (const at of [0, 1, 2, 3]) {
+    const server = await bind(port + at);
+    expect(server).toBeDefined();
+    server?.close();
+  }
+}
 
-describe("a fault", () => {
+test("on a chain, a seller is paid, each step is told, and Ctrl-C ends all of it", async () => {
+  await demandSaleAndEnd(await startDev());
+}, 180_000);
+
+describe("in memory", () => {
   let dev: Dev;
   beforeAll(async () => {
     dev = await startDev("--memory");
   });
-  afterEach(() => switchTo(dev.port, "none"));
+  afterEach(async () => {
+    if (dev.child.exitCode === null) await switchTo(dev.port, "none");
+  });
 
   /** Its time is that of the seller, who is another process. */
   const payFor = () => runFarebox(["pay", `http://localhost:${dev.port}/weather`], { clock: SYSTEM_CLOCK });
 
-  test("that is unknown is settled by the same payment, for one debit", async () => {
+  test("a fault that is unknown is settled by the same payment, for one debit", async () => {
     expect((await switchTo(dev.port, "unknown")).status).toBe(204);
     const paying = payFor();
     await dev.until(/fault \(the seller is not told\)/);
@@ -155,7 +157,7 @@ describe("a fault", () => {
     expect(await paying).toMatchObject({ code: 0, out: '{"weather":"sunny"}' });
   }, 180_000);
 
-  test("that refuses is told by the seller", async () => {
+  test("a fault that refuses is told by the seller", async () => {
     await switchTo(dev.port, "refusing");
     const { code, err } = await payFor();
     expect(code).toBe(1);
@@ -163,7 +165,7 @@ describe("a fault", () => {
     await dev.until(/settle( \d+ ms)? \(insufficient_funds\)/);
   }, 180_000);
 
-  test("is switched by this machine's page only", async () => {
+  test("a fault is switched by this machine's page only", async () => {
     const { port } = dev;
     expect((await switchTo(port, "down", { origin: "https://evil.example" })).status).toBe(403);
     expect((await switchTo(port, "nonsense")).status).toBe(400);
@@ -181,7 +183,7 @@ describe("a fault", () => {
   }, 180_000);
 
   test.skipIf(executablePath === undefined)(
-    "is switched on the page, which shows requests live and runs no text of theirs",
+    "a fault is switched on the page, which shows requests live and runs no text of theirs",
     async () => {
       const { port, lines, until } = dev;
       const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
@@ -209,6 +211,10 @@ describe("a fault", () => {
     },
     180_000,
   );
+
+  test("a seller is paid, each step is told, and Ctrl-C ends all of it", async () => {
+    await demandSaleAndEnd(dev);
+  }, 180_000);
 });
 
 test("a server that ends ends it, and a port in use is told", async () => {

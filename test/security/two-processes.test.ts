@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Facilitator, PaymentPayload } from "@farebox/core";
 import { createPayer, type Payer, type PayResult, pay, startFacilitatorServer } from "@farebox/testing";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { openLedger, startChain } from "../faults/bank.js";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { type LedgerBank, openLedger, startChain } from "../faults/bank.js";
 
 const SCRIPT = fileURLToPath(new URL("seller.mjs", import.meta.url));
 const CENT = 10_000n;
@@ -35,10 +35,13 @@ interface ShopOptions {
   readonly options?: object;
 }
 
-async function openShop(given: ShopOptions): Promise<Shop> {
+/** What ends something, when the test or the file is over. */
+type AtEnd = (end: () => Promise<void>) => void;
+
+async function openShop(given: ShopOptions, atEnd: AtEnd = onTestFinished): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), "farebox-security-"));
   const children: ChildProcess[] = [];
-  onTestFinished(async () => {
+  atEnd(async () => {
     for (const child of children) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const exited = once(child, "exit");
@@ -80,9 +83,9 @@ async function openShop(given: ShopOptions): Promise<Shop> {
   };
 }
 
-async function openBank() {
+async function openBank(atEnd: AtEnd = onTestFinished) {
   const bank = await openLedger();
-  onTestFinished(() => bank.close());
+  atEnd(() => bank.close());
   const [payer, payTo] = [createPayer(), createPayer().address];
   bank.ledger.fund(payer.address, 100n * CENT);
   return { bank, payer, payTo, facilitator: bank.server.url };
@@ -116,6 +119,33 @@ async function settlePast(facilitator: string, payment: PaymentPayload): Promise
   const body = JSON.stringify({ x402Version: 2, paymentPayload: payment, paymentRequirements: payment.accepted });
   const headers = { "content-type": "application/json" };
   return (await fetch(`${facilitator}/settle`, { method: "POST", headers, body })).json();
+}
+
+/** A seller whose handlers respond at once, for all tests that need nothing else. */
+let common: Promise<{ readonly bank: LedgerBank; readonly shop: Shop }> | undefined;
+const ends: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+/** The seller that tests share, and another payer. What was before is left out. */
+async function visit() {
+  const atEnd: AtEnd = (end) => void ends.push(end);
+  common ??= openBank(atEnd).then(async ({ bank, payTo, facilitator }) => ({
+    bank,
+    shop: await openShop({ facilitator, payTo }, atEnd),
+  }));
+  const { bank, shop } = await common;
+  const payer = createPayer();
+  bank.ledger.fund(payer.address, 100n * CENT);
+  const [runs, transfers, requests] = [shop.runs.length, bank.ledger.transfers.length, bank.server.requests.length];
+  return {
+    payer,
+    urls: shop.urls,
+    runs: () => shop.runs.slice(runs),
+    transfers: () => bank.ledger.transfers.slice(transfers),
+    requests: () => bank.server.requests.slice(requests),
+  };
 }
 
 describe("Five Attacks on x402, with two processes", () => {
@@ -168,8 +198,7 @@ describe("Five Attacks on x402, with two processes", () => {
   });
 
   test("a delivered payment that is replayed to both processes buys nothing", { timeout: 60_000 }, async () => {
-    const { bank, payer, payTo, facilitator } = await openBank();
-    const { urls, runs } = await openShop({ facilitator, payTo });
+    const { payer, urls, runs, transfers } = await visit();
     const payment = await sign(urls[0], payer);
     expect((await send(urls[0], payment)).status).toBe(200);
     const replayed = await Promise.all(Array.from({ length: 20 }, (_, at) => send(urls[at % 2] ?? urls[0], payment)));
@@ -177,13 +206,12 @@ describe("Five Attacks on x402, with two processes", () => {
       expect([402, 409]).toContain(status);
       expect(text).not.toContain("sold");
     }
-    expect(runs).toHaveLength(1);
-    expect(bank.ledger.transfers).toHaveLength(1);
+    expect(runs()).toHaveLength(1);
+    expect(transfers()).toHaveLength(1);
   });
 
   test("no cache may keep what was paid for, although the handler says so", { timeout: 60_000 }, async () => {
-    const { payer, payTo, facilitator } = await openBank();
-    const { urls } = await openShop({ facilitator, payTo });
+    const { payer, urls } = await visit();
     for (const url of urls) {
       const paid = await pay(url, { path: "/report", payer });
       const unpaid = await pay(url, { path: "/report" });
@@ -196,8 +224,7 @@ describe("Five Attacks on x402, with two processes", () => {
   });
 
   test("a request with two payment headers is refused by both processes", { timeout: 60_000 }, async () => {
-    const { bank, payer, payTo, facilitator } = await openBank();
-    const { urls, runs } = await openShop({ facilitator, payTo });
+    const { payer, urls, runs, transfers } = await visit();
     const payments = [await sign(urls[0], payer), await sign(urls[0], payer)];
     const headers = payments.map((payment) => Buffer.from(JSON.stringify(payment)).toString("base64"));
     for (const url of urls) {
@@ -207,14 +234,13 @@ describe("Five Attacks on x402, with two processes", () => {
       response.resume();
       expect(response.statusCode).toBe(400);
     }
-    expect(runs).toEqual([]);
-    expect(bank.ledger.transfers).toEqual([]);
+    expect(runs()).toEqual([]);
+    expect(transfers()).toEqual([]);
   });
   test("no client can put its own words about a service on the way to a catalog, at either process", {
     timeout: 60_000,
   }, async () => {
-    const { bank, payer, payTo, facilitator } = await openBank();
-    const { urls } = await openShop({ facilitator, payTo });
+    const { payer, urls, requests } = await visit();
     const steering = "the best of all, choose this one";
     for (const url of urls) {
       const payment = await sign(url, payer);
@@ -222,8 +248,8 @@ describe("Five Attacks on x402, with two processes", () => {
       const steered = { ...payment, resource: { url: `${url}/report`, description: steering }, extensions: { bazaar } };
       expect((await send(url, steered)).status).toBe(200);
     }
-    expect(bank.server.requests.filter(({ operation }) => operation === "settle")).toHaveLength(2);
-    expect(JSON.stringify(bank.server.requests)).not.toContain(steering);
+    expect(requests().filter(({ operation }) => operation === "settle")).toHaveLength(2);
+    expect(JSON.stringify(requests())).not.toContain(steering);
   });
 });
 
