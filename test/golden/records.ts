@@ -30,12 +30,7 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe): S {
   const { claim, find, transition, release, unfinished, renew, keep, ready, runs, exposure } = store;
   const bound = <T extends (...args: never[]) => unknown>(method: T): T => method.bind(store) as T;
   const follow = <T>(call: () => MaybePromise<T>, note: (outcome: T) => void): MaybePromise<T> => {
-    const outcome = call();
-    if (!isPromise(outcome)) {
-      note(outcome as T);
-      return outcome;
-    }
-    return outcome.then((value) => {
+    return then(call(), (value) => {
       note(value);
       return value;
     });
@@ -106,16 +101,14 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe): S {
     }),
     ...(runs && {
       runs: {
-        put: (run: Parameters<typeof runs.put>[0], nowMs: number) =>
-          follow(
-            () => runs.put(run, nowMs),
-            (all) =>
-              put(
-                "store",
-                run.identity,
-                `run ${scribe.transcript.runs.of(run.id)}${run.isAbandoned ? " abandoned" : ""}: ${all.length}`,
-              ),
-          ),
+        put(run: Parameters<typeof runs.put>[0], nowMs: number) {
+          const { runs: labels } = scribe.transcript;
+          const label = labels.of(run.id);
+          return follow(
+            () => then(runs.put(run, nowMs), (all) => sorted(all, ({ id }) => labels.of(id))),
+            (all) => put("store", run.identity, `run ${label}${run.isAbandoned ? " abandoned" : ""}: ${all.length}`),
+          );
+        },
         remove: (run: Parameters<typeof runs.remove>[0]) =>
           follow(
             () => runs.remove(run),
@@ -127,7 +120,7 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe): S {
       exposure: {
         put: (entry: Parameters<typeof exposure.put>[0], nowMs: number) =>
           follow(
-            () => exposure.put(entry, nowMs),
+            () => then(exposure.put(entry, nowMs), (sums) => ({ ...sums, due: [...sums.due].sort() })),
             ({ payer, total, due }) =>
               put(
                 "store",
@@ -146,8 +139,18 @@ export function recorded<S extends PaymentStore>(store: S, scribe: Scribe): S {
   return store;
 }
 
+/** At once, if it can be. */
+function then<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
 function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && "then" in value;
+}
+
+/** Stores list in an order of their own, which differs from one time to the next. */
+function sorted<T>(all: readonly T[], placeOf: (one: T) => number): readonly T[] {
+  return [...all].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 function ownerOf(owner: string, { transcript }: Scribe): string {
