@@ -42,10 +42,10 @@ describe.each(VERSIONS)("on %s, Cache-Control", (_, express) => {
     },
   );
 
-  test("Cache-Control of a response that was not charged stays as it was", async () => {
+  test("Cache-Control of a response that was not charged is private, whatever its handler says", async () => {
     const handler: RequestHandler = (_req, res) => void res.set("Cache-Control", "public").status(404).end();
     const shop = await openShop(express, { handler });
-    expect((await shop.pay()).headers["cache-control"]).toBe("public");
+    expect((await shop.pay()).headers["cache-control"]).toBe("private");
   });
 
   test("Cache-Control of a stored response is private", async () => {

@@ -5,9 +5,6 @@
  */
 import { FEE_PAYER, NETWORKS } from "./offers.js";
 
-/** A transaction hash; which one does not matter here. */
-const TRANSACTION = `0x${"5e".repeat(32)}`;
-
 interface Payment {
   readonly payload: Record<string, unknown>;
 }
@@ -22,9 +19,10 @@ export function verify({ payload }: Payment): { isValid: true; payer: string } {
   return { isValid: true, payer: payerOf(payload) };
 }
 
-/** All is paid. */
+/** All is paid, each payment by a transaction of its own. */
 export function settle({ payload }: Payment, { network, amount }: Terms) {
-  return { success: true, transaction: TRANSACTION, network, amount, payer: payerOf(payload) };
+  const { nonce } = authorizationOf(payload);
+  return { success: true, transaction: String(nonce), network, amount, payer: payerOf(payload) };
 }
 
 /** What the sellers of the benchmark need. */
@@ -38,6 +36,10 @@ export function supported() {
   return { kinds, extensions: ["bazaar"], signers: {} };
 }
 
-function payerOf({ authorization, permit2Authorization = authorization }: Record<string, unknown>): string {
-  return String((permit2Authorization as { from: unknown }).from);
+function payerOf(payload: Record<string, unknown>): string {
+  return String(authorizationOf(payload).from);
+}
+
+function authorizationOf({ authorization, permit2Authorization = authorization }: Record<string, unknown>) {
+  return permit2Authorization as { readonly from: unknown; readonly nonce: unknown };
 }

@@ -123,8 +123,8 @@ function text(value: unknown, form?: RegExp): string | undefined {
 /** Longer ones than any chain has. They go to the client in a header, and into the store. */
 const MAX_NAME = 200;
 
-/** The id of a transaction, or an address. A text that can be neither names nothing. */
-const NAME = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${MAX_NAME}}$`, "u");
+/** The id of a transaction, or an address, of at most as many characters. A text that can be neither names nothing. */
+const NAME = /^[^\p{Cc}\p{Cs}]{0,200}$/u;
 
 /** A transaction that cannot be an id, short and legible. A refusal with one is not final: something may have been broadcast. */
 function traceOf(value: unknown): string {
