@@ -88,15 +88,25 @@ export function yesScheme(scheme = "exact", network = NETWORK): FacilitatorSchem
     extra: {},
     signers: [],
     verify: async (request) => ({ isValid: true, payer: payerOf(request) }),
-    settle: async (request) => ({ success: true, payer: payerOf(request), transaction: "0xcc", network }),
+    settle: async (request) => ({
+      success: true,
+      payer: payerOf(request),
+      transaction: authorizationOf(request)?.nonce ?? "0xcc",
+      network,
+    }),
     health: async () => ({ ok: true }),
   };
 }
 
 /** The payer of a signed payment; any other one for the payments of {@link paymentFor}. */
-function payerOf({ paymentPayload }: FacilitatorRequest): string {
-  const { authorization } = paymentPayload.payload as { readonly authorization?: { readonly from: string } };
-  return authorization?.from ?? "0xbb";
+function payerOf(request: FacilitatorRequest): string {
+  return authorizationOf(request)?.from ?? "0xbb";
+}
+
+/** Of a signed payment. Its nonce stands for the transaction, so that each has its own. */
+function authorizationOf({ paymentPayload }: FacilitatorRequest) {
+  return (paymentPayload.payload as { readonly authorization?: { readonly from: string; readonly nonce: string } })
+    .authorization;
 }
 
 export const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
