@@ -9,12 +9,16 @@
  * script finds the names in this file, as those of the first list.
  */
 export const SLOW: readonly string[] = [
+  "packages/catalog-embeddings/src/index.test.ts",
   "packages/testing/src/store/store-conformance.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
   "test/catalog/quality/encoder-quality.test.ts",
   "test/chaos/chaos.test.ts",
   "test/cli/dev.test.ts",
+  "test/cli/doctor/modules.test.ts",
+  "test/cli/init.test.ts",
   "test/consumers/consumers.test.ts",
+  "test/docs/blocks.test.ts",
   "test/examples/demo.test.ts",
   "test/examples/examples.test.ts",
   "test/examples/webhooks.test.ts",
@@ -44,6 +48,9 @@ export const STORES = "packages/stores/";
 export const CHAINS: readonly string[] = ["avm", "evm", "facilitator", "interop", "svm", "testing"].map(
   (folder) => `test/${folder}/`,
 );
+
+/** Where the tests of `@farebox/express/compat` are: `pnpm test:compat`. */
+export const COMPAT = "test/compat/";
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */
 export function askedFor(argv: readonly string[]): readonly string[] {

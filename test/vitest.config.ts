@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { reportUnhandledErrors } from "./scripts/unhandled-errors.js";
-import { askedFor, CHAINS, DRAWN, SLOW, STORES } from "./slow.js";
+import { askedFor, CHAINS, COMPAT, DRAWN, SLOW, STORES } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -15,8 +15,9 @@ const files = ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
 const GOLDEN = ["processes", "sqlite", "postgres", "redis"].map((name) => `test/golden/${name}.test.ts`);
 
 const tests = ["packages/", "test/"].flatMap((folder) => listTests(folder));
-const ofOtherScripts = tests.filter((file) => [STORES, ...CHAINS].some((folder) => file.startsWith(folder)));
-const left = askedFor(process.argv).length > 0 ? [] : [...SLOW, ...DRAWN, ...ofOtherScripts, ...GOLDEN];
+const ofOtherScripts = tests.filter((file) => [STORES, COMPAT, ...CHAINS].some((folder) => file.startsWith(folder)));
+const isWhole = askedFor(process.argv).length === 0;
+const left = isWhole ? [...SLOW, ...DRAWN, ...ofOtherScripts, ...GOLDEN] : [];
 
 /**
  * A test that counts timers, memory, lines on stderr, or what is told once, counts those of the whole process: other tests must not have left
@@ -39,6 +40,8 @@ export default defineConfig({
   root,
   test: {
     exclude: ["**/node_modules/**", "**/dist/**"],
+    // `test:express4` runs the tests on Express 4. Files that are asked for run on both.
+    env: isWhole ? { FAREBOX_EXPRESS: "5" } : {},
     // Built packages are loaded by Node itself, as sellers load them.
     server: { deps: { external: [/\/packages\/[\w-]+\/dist\//] } },
     projects: [

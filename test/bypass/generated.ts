@@ -11,7 +11,7 @@ import { createTestFacilitator } from "@farebox/testing";
 import fc from "fast-check";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
 import { readDraws } from "../draws.js";
-import { collectWarnings, VERSIONS } from "../express/shop.js";
+import { collectWarnings, EXPRESSES } from "../express/shop.js";
 import { appPlans, HANDLER_SORTS, type ItemPlan, REWRITERS, ROUTE_METHODS } from "./app-plan.js";
 import { openCourt } from "./court.js";
 import { type Court, createTally, judgeApp, type Tally } from "./judge.js";
@@ -34,7 +34,7 @@ const MS_PER_REQUEST = 10;
 export function testGenerated(name: Dialect): void {
   const draws = readDraws(`requests without payment, ${name}`, KEPT[name]);
   const wanted = Number(process.env["FAREBOX_REQUESTS"] ?? 0);
-  const express = VERSIONS.find(([one]) => one === name)?.[1];
+  const express = EXPRESSES.find(([one]) => one === name)?.[1];
   if (express === undefined) throw new TypeError(`there is no ${name}`);
 
   test(
