@@ -15,13 +15,13 @@ const MIB = 1024 * 1024;
 export const MAX_BODY_BYTES: number = 16 * MIB;
 
 /** How much of all bodies together is kept in memory at a time. */
-export const MAX_TOTAL_BYTES: number = 64 * MIB;
+const MAX_TOTAL_BYTES: number = 64 * MIB;
 
 /** How much of that is for payments that nobody has verified. Beyond, the facilitator is asked before a body is read. */
 export const MAX_UNVERIFIED_BYTES: number = 32 * MIB;
 
 /** How much one source gets. */
-export const MAX_SOURCE_BYTES: number = 16 * MIB;
+const MAX_SOURCE_BYTES: number = 16 * MIB;
 
 /** How long one body may take. */
 export const BODY_MS = 60_000;
