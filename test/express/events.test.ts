@@ -136,6 +136,7 @@ describe.each(VERSIONS)("on %s", (name, express) => {
     shop.passTime();
     expect((await response).status).toBe(504);
     expect(shop.told().slice(1)).toEqual(["claimed", "verified", "admitted", "cancelled expired"]);
+    expect(shop.facilitator.settled).toEqual([]);
   });
 
   test("a route that settles before its handler emits the settlement first", async () => {

@@ -105,7 +105,8 @@ export async function openObservedShop(
         });
       }),
     passTime() {
-      for (const act of timers) {
+      // An action may start the next timer.
+      for (const act of [...timers]) {
         timers.delete(act);
         act();
       }

@@ -157,10 +157,20 @@ describe("a payment with a declaration", () => {
     }
   });
 
-  test("allowLocal lists local hosts without TLS", () => {
-    const resource = resourceAt("http://localhost:4021/weather");
-    expect(registrationOf({ resource }, { allowLocal: true }).resource).toBe("http://localhost:4021/weather");
-  });
+  test.each(["localhost:4021", "127.0.0.1:4021", "[::1]:4021", "10.0.0.1"])(
+    "allowLocal lists %s without TLS",
+    (host) => {
+      const url = `http://${host}/weather`;
+      expect(registrationOf({ resource: resourceAt(url) }, { allowLocal: true }).resource).toBe(url);
+    },
+  );
+
+  test.each(["http://user:secret@localhost/weather", "javascript:alert(1)", "file:///etc/passwd"])(
+    "allowLocal lists no %s",
+    (url) => {
+      expect(readRegistration(requestWith({ resource: resourceAt(url) }), { allowLocal: true }).kind).toBe("rejected");
+    },
+  );
 });
 
 const nested = (depth: number): unknown => (depth === 0 ? {} : { a: nested(depth - 1) });

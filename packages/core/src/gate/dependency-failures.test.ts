@@ -109,6 +109,7 @@ describe.each([
     Object.assign(failing, { steps: ["release"], after, atOnce });
     await expect(admission.cancel()).resolves.toBeUndefined();
     expect(log).toMatchObject([{ event: "claim_not_released" }]);
+    expect(JSON.stringify(log)).not.toContain("secret");
   });
 
   test("a failure is logged, and undelivered does not reject, when the store fails to keep a paid response", async () => {

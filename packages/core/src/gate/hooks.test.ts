@@ -189,10 +189,14 @@ describe("hooks of a payment", () => {
   });
 
   test("beforeSettle is not called for a response that is not charged", async () => {
-    const shop = createHookedShop({ beforeSettle: () => ({ deny: "no" }) });
+    let asked = 0;
+    const shop = createHookedShop({ beforeSettle: () => void asked++ });
     const release = await admissionOf(await shop.pay()).complete({ ...HANDLED, status: 404 });
     expect(release.kind).toBe("release");
     expect(shop.notified).toMatchObject([["onCancel", FACTS, "not_chargeable"]]);
+    expect(asked).toBe(0);
+    expect(await buy(shop)).toBe("served");
+    expect(asked).toBe(1);
   });
 
   test("a request gets 504 without a charge when beforeSettle takes too long", async () => {
