@@ -89,6 +89,24 @@ const FOUND = expect.stringMatching(/^FAREBOX_FOREIGN_PAYMENT: Pay the server be
 const PAYMENT_HEADER = /^(?:payment-(?!response)|x-payment|extension-responses)[^:]*:/im;
 
 describe.each(VERSIONS)("on %s", (_, express) => {
+  // Clients of version 1 do not look at the type. `res.send` of a text says text/html.
+  test("an upstream's challenge in a body of any type becomes 502", async () => {
+    const challenge = JSON.stringify({ x402Version: 1, accepts: [{ payTo: OTHER, maxAmountRequired: "999999999" }] });
+    const { lines, logger } = watch();
+    const shop = await openShop(express, {
+      handler: (_req, res) => void res.status(402).send(challenge),
+      options: { logger, strict: false },
+    });
+    expect(await receive(shop)).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
+    expect(shop.facilitator.settled).toEqual([]);
+    expect(lines).toContainEqual(FOUND);
+  });
+
+  test("a handler's own 402 stays", async () => {
+    const shop = await openShop(express, { handler: (_req, res) => void res.status(402).send("buy a plan first") });
+    expect(await receive(shop)).toMatch(/^HTTP\/1\.1 402 [\s\S]*buy a plan first$/);
+  });
+
   describe.each(["after", "before"] as const)("with settle: %s", (settle) => {
     const routes = { "GET /paid": { ...PRICED, settle } };
 

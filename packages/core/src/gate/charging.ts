@@ -107,7 +107,7 @@ export function reasonsIn({ status, headers }: Pick<StoredAnswer, "status" | "he
   return headers.flatMap(([name, value]) => {
     const lower = name.toLowerCase();
     if (lower === "cache-control") return [[name, privateCacheControl(String(value))] as const];
-    return OF_A_BODY.test(lower) || OF_ANY_REASON.test(lower) || BY_STATUS.get(lower)?.test(String(status))
+    return OF_ANY_BODY.test(lower) || OF_ANY_REASON.test(lower) || BY_STATUS.get(lower)?.test(String(status))
       ? [[name, value] as const]
       : [];
   });
@@ -115,6 +115,9 @@ export function reasonsIn({ status, headers }: Pick<StoredAnswer, "status" | "he
 
 /** They describe the body that is sent, so those of an earlier one do not come back. */
 const OF_A_BODY = /^(?:content-|transfer-encoding$)/i;
+/** Of these, what a client needs to read it. A digest or a location would be a part of the goods. */
+const OF_ANY_BODY =
+  /^(?:content-(?:type|length|encoding|language|range|security-policy|security-policy-report-only)|transfer-encoding)$/;
 const OF_ANY_REASON = /^(?:access-control-|vary$|x-content-type-options$|date$|connection$|keep-alive$)/;
 const BY_STATUS: ReadonlyMap<string, RegExp> = new Map([
   ["location", /^(?:201|3(?!04)..)$/],
@@ -136,11 +139,11 @@ export function asksForPayment(
 ): boolean {
   if (status !== 402) return false;
   if (headers.some(([name]) => isOfPayments(name) && !isSettlementOverrides(name))) return true;
-  // In version 1 of the protocol the body asks. One that cannot be read here, a client may read.
-  if (!headers.some(([name, value]) => name.toLowerCase() === "content-type" && /json/i.test(String(value))))
-    return false;
-  const json = body === undefined ? undefined : parseJson(Buffer.from(body).toString("utf8"));
-  return !json?.ok || (isJsonObject(json.value) && "accepts" in json.value);
+  // In version 1 of the protocol the body asks, and clients do not look at its type. One that is not known here may ask if it is JSON.
+  const isJson = headers.some(([name, value]) => name.toLowerCase() === "content-type" && /json/i.test(String(value)));
+  if (body === undefined) return isJson;
+  const json = parseJson(Buffer.from(body).toString("utf8"));
+  return json.ok ? isJsonObject(json.value) && "accepts" in json.value : isJson;
 }
 
 /**
