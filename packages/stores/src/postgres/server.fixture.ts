@@ -30,8 +30,6 @@ export async function startPostgres(): Promise<PostgresServer> {
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // Files outlive a process that is killed, if not a machine that loses its power: no test takes that away.
-    postgresFlags: ["-c", "fsync=off", "-c", "full_page_writes=off"],
     onLog: () => {},
     onError: () => {},
   });
