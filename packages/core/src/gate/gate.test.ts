@@ -22,6 +22,18 @@ function expectNotCached(headers: Readonly<Record<string, string>>): void {
   expect(headers["cache-control"]).toBe("no-store");
 }
 
+/** A scheme that reads this of each payment. */
+function schemeReading({
+  identity,
+  expiresAtSeconds = NOW_SECONDS + 300,
+}: {
+  readonly identity: string;
+  readonly expiresAtSeconds?: number;
+}) {
+  const reading = { kind: "readable", payload: {}, identity, payer: "0x", expiresAtSeconds } as const;
+  return createTestScheme({ readPayment: () => ({ ...reading, expiredReason: "invalid_payload" }) });
+}
+
 describe("a request without a price", () => {
   test.each(["/free", "/weather/paris", "/"])("passes %s through, with or without a payment", async (path) => {
     const { ask, pay, facilitator } = createShop();
@@ -140,30 +152,14 @@ describe("a payment that the scheme refuses", () => {
     ["no character", ""],
     ["2001 characters", "x".repeat(2001)],
   ])("answers 503 when the scheme gives an identity of %s, which no store can hold", async (_what, identity) => {
-    const reading = {
-      kind: "readable" as const,
-      payload: {},
-      identity,
-      payer: "0x",
-      expiresAtSeconds: NOW_SECONDS + 300,
-    };
-    const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
-    const { pay, facilitator, store } = createShop({ scheme: createTestScheme({ readPayment }) });
+    const { pay, facilitator, store } = createShop({ scheme: schemeReading({ identity }) });
     expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
     expect(await store.find(identity)).toBeUndefined();
   });
 
   test("accepts an identity of any other text, and binds to well-formed text for any path", async () => {
     const identity = "\u0001 支付 😀 '\"\\ \u2028";
-    const reading = {
-      kind: "readable" as const,
-      payload: {},
-      identity,
-      payer: "0x",
-      expiresAtSeconds: NOW_SECONDS + 300,
-    };
-    const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
-    const { pay, store } = createShop({ scheme: createTestScheme({ readPayment }) });
+    const { pay, store } = createShop({ scheme: schemeReading({ identity }) });
     await pay({}, { search: "?a=\0\ud800" });
     const record = await store.find(identity);
     expect(record?.binding).toContain("?a=\\u0000\\ud800");
@@ -173,9 +169,7 @@ describe("a payment that the scheme refuses", () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
     "answers 503 when the scheme reads an expiry of %d",
     async (expiresAtSeconds) => {
-      const reading = { kind: "readable" as const, payload: {}, identity: "p", payer: "0x", expiresAtSeconds };
-      const readPayment = () => ({ ...reading, expiredReason: "invalid_payload" as const });
-      const { pay, facilitator } = createShop({ scheme: createTestScheme({ readPayment }) });
+      const { pay, facilitator } = createShop({ scheme: schemeReading({ identity: "p", expiresAtSeconds }) });
       expect([responseOf(await pay()).status, facilitator.calls]).toEqual([503, []]);
     },
   );
