@@ -28,6 +28,9 @@ async function openShop(express: typeof express5) {
   const shop = await openServer(express, (app) => {
     app.set("trust proxy", true);
     app.use((req, _res, next) => {
+      const address = req.get("X-Connected-From");
+      // Tests connect from this machine alone.
+      if (address !== undefined) Object.defineProperty(req.socket, "remoteAddress", { value: address });
       if (req.headers["payment-signature"] !== undefined) arrived.push(req);
       next();
     });
@@ -47,12 +50,18 @@ async function openShop(express: typeof express5) {
 
 type Shop = Awaited<ReturnType<typeof openShop>>;
 
+interface Upload {
+  readonly from: string;
+  readonly size: number;
+  /** The client makes its address uncertain, by a header that a proxy would write. */
+  readonly isUnnamed?: boolean;
+  /** Default: one of a new wallet. */
+  readonly payment?: object;
+}
+
 /** A wallet with nothing in it sends a part of a body, and no more. */
-async function stall(
-  { shop, arrived, signed }: Shop,
-  { from, size }: { readonly from: string; readonly size: number },
-) {
-  const payment = await signed(createPayer());
+async function stall({ shop, arrived, signed }: Shop, { from, size, isUnnamed = false, ...given }: Upload) {
+  const payment = given.payment ?? (await signed(createPayer()));
   const before = arrived.length;
   const { hostname, port } = new URL(shop.url);
   const socket = connect(Number(port), hostname);
@@ -62,7 +71,7 @@ async function stall(
   const head = [
     "POST /paid HTTP/1.1",
     "Host: shop.example",
-    `X-Forwarded-For: ${from}`,
+    ...(isUnnamed ? [`X-Connected-From: ${from}`, "Via: 1.1 nobody"] : [`X-Forwarded-For: ${from}`]),
     `PAYMENT-SIGNATURE: ${header}`,
     `Content-Length: ${size + 1}`,
   ];
@@ -114,6 +123,26 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     const size = 8 * MIB;
     expect(await buy(shop, { from: other, size })).toEqual([200, JSON.stringify({ size })]);
     expect(shop.runs()).toBe(1);
+  });
+
+  test("a client that makes its address uncertain has one share, too", async () => {
+    const shop = await openShop(express);
+    const upload = { from: "203.0.113.7", size: 4 * MIB, isUnnamed: true };
+    for (let at = 0; at < 4; at++) await stall(shop, upload);
+    expect(statusOf((await stall(shop, upload)).said())).toBe(503);
+    const size = 8 * MIB;
+    expect(await buy(shop, { from: "198.51.100.1", size })).toEqual([200, JSON.stringify({ size })]);
+  });
+
+  test("a payment that was used takes no memory that is short: anybody can copy it from the chain", async () => {
+    const shop = await openShop(express);
+    const payer = createPayer();
+    shop.facilitator.ledger.fund(payer.address, 10_000n);
+    const { payment, status } = await pay(shop.shop.url, { path: "/paid", method: "POST", payer, body: "used" });
+    expect(status).toBe(200);
+    for (let at = 0; at < 8; at++) await stall(shop, { from: `203.0.113.${at}`, size: 4 * MIB });
+    const copy = await stall(shop, { from: "203.0.113.100", size: 4 * MIB, payment: payment ?? {} });
+    expect(statusOf(copy.said())).toBe(503);
   });
 
   test("the facilitator is asked before more is read, once half of the memory is taken by payments that nobody verified", async () => {

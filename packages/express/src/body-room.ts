@@ -36,7 +36,7 @@ const sourceBytes = new Map<string, number>();
 /** The part of one request. It is given back when the request or its response has ended. */
 export class Room {
   readonly #req: Request;
-  /** `undefined`: many clients may have this address. */
+  /** `undefined`: the connection comes from a private address, such as that of a proxy. */
   readonly #source: string | undefined;
   #isVerified = false;
   #bytes = 0;
@@ -44,7 +44,8 @@ export class Room {
   /** @param client - The client's address, if it is certain. */
   constructor(req: Request, client: string | undefined) {
     this.#req = req;
-    this.#source = networkOf(client);
+    // A client may write headers that make its address uncertain. The connection comes from one place all the same.
+    this.#source = networkOf(client ?? req.socket.remoteAddress);
   }
 
   /** Whether there is no room for such a body before its payment is verified. */

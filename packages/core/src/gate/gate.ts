@@ -466,12 +466,12 @@ export class Gate {
   }
 
   /**
-   * Memory for bodies is short: a payment without money must not take it. One with a record was verified before, and may be used up by now.
-   * `undefined`: a hook of the seller's has its say first.
+   * Memory for bodies is short: a payment without money must not take it. One with a record may be used up, and anybody may have copied it
+   * from the chain. `undefined`: it waits, or a hook of the seller's has its say first.
    */
   async #askFirst(paid: PaidRequest): Promise<true | Responded | undefined> {
-    if ((await this.#deps.store.find(paid.claim.identity)) !== undefined) return true;
-    if (paid.hooks.asks("beforeVerify")) return undefined;
+    if (paid.hooks.asks("beforeVerify") || (await this.#deps.store.find(paid.claim.identity)) !== undefined)
+      return undefined;
     const verified = await this.#verify(paid);
     return verified.kind === "respond" ? verified : true;
   }

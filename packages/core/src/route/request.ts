@@ -49,7 +49,7 @@ export interface GateRequest {
   readonly client?: string | undefined;
   /**
    * Returns a digest of the whole body. Called only for requests with a payment that looks good. Must not throw, and reject only as
-   * `isGood` does.   * Default: `""`.
+   * `isGood` does. Default: `""`.
    */
   digestBody?(reading: BodyReading): BodyDigest | Promise<BodyDigest>;
 }
