@@ -43,6 +43,14 @@ const wraps: RequestHandler = (_req, res, next) => {
   next();
 };
 
+/** Middleware that does something as the head goes out, and at the end. */
+const watchesHead: RequestHandler = (_req, res, next) => {
+  const { writeHead, end } = res;
+  res.writeHead = ((...args: never[]) => Reflect.apply(writeHead, res, args)) as typeof res.writeHead;
+  res.end = ((...args: never[]) => Reflect.apply(end, res, args)) as typeof res.end;
+  next();
+};
+
 describe.each(VERSIONS)("on %s", (_name, express) => {
   const open = (handler: RequestHandler, plan: ShopPlan = {}) =>
     openShop(express, { routes: { "/paid": METERED }, handler, ...plan });
@@ -70,6 +78,31 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
       expect(Number(settled)).toBeGreaterThanOrEqual((EVENTS / 2) * 0.98);
       expect(Number(settled)).toBeLessThan(EVENTS);
       expect((await shop.ask({ payment: header })).status).toBe(402);
+    },
+  );
+
+  test.each([
+    ["alone", []],
+    ["behind middleware that wraps the head and the end", [watchesHead]],
+  ])(
+    "a client that leaves in the middle of one large chunk, %s, pays for the part that went out",
+    async (_what, before) => {
+      const size = EVENTS * EVENT.length;
+      const shop = await open(
+        (req, res) => {
+          paymentOf(req).charge("$0.01");
+          res.write(Buffer.alloc(size, "x"));
+        },
+        { before },
+      );
+      const { header } = await shop.sign();
+      const line = await shop.connect(shop.request(header));
+      await line.until("x".repeat(1000));
+      line.socket.pause();
+      line.socket.resetAndDestroy();
+      const [settled = 0n] = await shop.facilitator.untilSettled();
+      expect(Number(settled)).toBeGreaterThan(10);
+      expect(Number(settled)).toBeLessThan(9_000);
     },
   );
 

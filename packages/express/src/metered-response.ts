@@ -13,14 +13,7 @@
 import { ServerResponse } from "node:http";
 import { type Metering, type StopReason, streamTrailers } from "@farebox/core/adapter";
 import { isDisconnected, type KeptOpen, keepOpen } from "./connection.js";
-import {
-  appendExposedHeader,
-  isEventStream,
-  isWrittenByNode,
-  listTrailers,
-  type Originals,
-  type Trailers,
-} from "./response-head.js";
+import { appendExposedHeader, isEventStream, listTrailers, type Originals, type Trailers } from "./response-head.js";
 
 type WriteCallback = (error?: Error | null) => void;
 type Sum = Metering["charged"];
@@ -87,7 +80,8 @@ export class MeteredResponse {
     this.#res = res;
     this.#metering = metering;
     this.#original = original;
-    this.#isWrittenByNode = isWrittenByNode(original);
+    // Middleware that changes the head or the end, such as that of a session, changes no chunk.
+    this.#isWrittenByNode = original.write === ServerResponse.prototype.write;
     const hasBody = res.req.method !== "HEAD" && res.statusCode !== 204;
     const isEncoded = res.hasHeader("content-encoding");
     this.#hasEvents = hasBody && !isEncoded && isEventStream(res);
