@@ -7,13 +7,10 @@
  * @module
  */
 import { sizeOfAnswer, type Transition } from "@farebox/core";
-import { UNFINISHED_SQL } from "./row.js";
+import { DELIVERED_MS, UNFINISHED_SQL } from "./row.js";
 
 /** The part of the bound after which a process looks. */
 const PART: number = 1 / 64;
-
-/** A delivered response counts as older than any that was not. */
-const DELIVERED_MS = 100_000_000_000_000;
 
 /** Makes the kept response of a row count as delivered. */
 export const DELIVER_SQL: string = `kept_at_ms = CASE WHEN kept_at_ms >= 0 THEN kept_at_ms - ${DELIVERED_MS} ELSE kept_at_ms END`;

@@ -15,6 +15,9 @@ import {
   UNLEASED,
 } from "@farebox/core";
 
+/** A delivered response counts as older than any that was not. */
+export const DELIVERED_MS: number = 100_000_000_000_000;
+
 /** A record stays this long after its payment has expired. */
 export const GRACE_MS: number = 10 * 60 * 1000;
 
@@ -72,7 +75,8 @@ export function writtenColumns(change: Transition, nowMs: number): readonly (rea
   if (answer !== undefined) {
     columns.push(["answer", answer && JSON.stringify({ status: answer.status, headers: answer.headers })]);
     columns.push(["body", answer && bufferOf(answer.body)]);
-    columns.push(["kept_bytes", answer && sizeOfAnswer(answer)], ["kept_at_ms", answer && nowMs]);
+    const keptAtMs = change.delivers === true ? nowMs - DELIVERED_MS : nowMs;
+    columns.push(["kept_bytes", answer && sizeOfAnswer(answer)], ["kept_at_ms", answer && keptAtMs]);
   }
   return columns;
 }

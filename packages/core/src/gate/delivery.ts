@@ -116,7 +116,7 @@ export class Deliveries {
   /** Keeps a response that was sent, for a payer that may have given up unseen. Nobody else needs it. */
   async keepForPayer({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
     if (answer === undefined) this.done({ identity, owner }, { isKept: false });
-    else await this.#write({ identity, owner }, { to: "settled", answer, newOwner: FOR_PAYER + owner });
+    else await this.#write({ identity, owner }, { to: "settled", answer, delivers: true, newOwner: FOR_PAYER + owner });
   }
 
   /** Nothing was sent: the same payment sent again runs the handler. */
@@ -139,13 +139,16 @@ export class Deliveries {
     }
   }
 
-  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "newOwner">): Promise<void> {
+  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">): Promise<void> {
     const written = this.#tryToWrite(owned, change);
     this.#deps.writes.add(written);
     return written;
   }
 
-  async #tryToWrite({ identity, owner }: Owned, change: Pick<Transition, "to" | "answer" | "newOwner">): Promise<void> {
+  async #tryToWrite(
+    { identity, owner }: Owned,
+    change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">,
+  ): Promise<void> {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =
       change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);

@@ -275,7 +275,10 @@ export interface Transition {
   readonly facilitator?: string | null;
   /** `null` removes it. */
   readonly answer?: StoredAnswer | null;
-  /** The client gets the response now: a store that is short of room drops the kept one before those that nobody got. Default `false`. */
+  /**
+   * The client gets the response now, or has it: a store that is short of room drops the kept one, `answer` too, before those that nobody
+   * got. Default `false`.
+   */
   readonly delivers?: boolean;
   readonly receipt?: SettlementResponse;
   /** See {@link PaymentRecord.transaction}. If another record has it, the change is refused. Of several changes that try, one succeeds. */

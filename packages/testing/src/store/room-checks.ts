@@ -85,7 +85,10 @@ async function dropsOldest(stage: Stage, part: number): Promise<void> {
 async function dropsDelivered(stage: Stage, part: number): Promise<void> {
   const first = await kept(stage, "a", part);
   const second = await delivered(stage, await kept(stage, "b", part, "settling"));
-  const third = await delivered(stage, await kept(stage, "c", part, "settling"));
+  // A response may also be written when its client has it.
+  const third = await moved(stage, await kept(stage, "c", 1, "settling"), {
+    ...{ to: "settled", answer: responseOf(part), receipt: RECEIPT, delivers: true },
+  });
   const fourth = await kept(stage, "d", part, "unknown");
   const records = [first, second, third, fourth, await kept(stage, "e", part)];
   await demandKept(stage, records, "acde");
