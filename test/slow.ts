@@ -31,11 +31,15 @@ export const SLOW: readonly string[] = [
   "test/mcp/bridge.test.ts",
   "test/paywall/page.test.ts",
   "test/security/two-processes.test.ts",
+  "test/source/clocks.test.ts",
   "test/source/regular-expressions.test.ts",
 ];
 
 /** Those that draw cases and are slow: `pnpm test:long`. */
 export const DRAWN: readonly string[] = [
+  "test/bypass/express-4.test.ts",
+  "test/bypass/express-5.test.ts",
+  "test/bypass/garbage-keys.test.ts",
   "test/faults/random/sequences.test.ts",
   "test/paywall/looks.test.ts",
   "test/security/redos.test.ts",

@@ -29,7 +29,7 @@ const TOGETHER = 20;
 /** For 20 sequences, which take a second or two: time is no subject of these tests. */
 const PATIENCE_MS = 600_000;
 
-/** `pnpm test` replays one in three of those in memory. */
+/** `pnpm test` replays one in so many of those in memory. */
 const SHARE = 5;
 
 /**
