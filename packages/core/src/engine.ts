@@ -155,7 +155,7 @@ export interface PaymentsEngine {
    */
   byHandFor(route: RouteByHand): SaleByHand;
   /**
-   * What facilitators get of a client's payload, by the scheme of the terms. A payload that the scheme refuses is returned as it is. Never
+   * The part of a client's payload that facilitators get, by the scheme of the terms. A payload that the scheme refuses is returned as it is. Never
    * throws.
    */
   canonicalPayload(payment: Pick<PaymentPayload, "payload">, requirements: PaymentRequirements): unknown;

@@ -101,7 +101,7 @@ class HeldResponse {
   #isUncharged = false;
   /** The handler's, without what they say about the amount. */
   #trailers: Trailers = [];
-  /** What the handler's trailers say about payments. It counts as if the head said it. */
+  /** Headers of payments in the handler's trailers. They count as if they stood in the head. */
   #trailingPayments: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
   #callbacks: WriteCallback[] = [];
@@ -428,7 +428,7 @@ class HeldResponse {
     else this.#sendMetered(this.#metered);
   }
 
-  /** What is sold may stand in any part of a head, in its message and its trailers, too. */
+  /** The goods may stand in any part of a head, in its message and its trailers, too. */
   #putUncharged({ kept }: Uncharged, { status }: ResponseHead): void {
     putHead(this.#res, { status, statusMessage: "", headers: kept });
     this.#isUncharged = true;

@@ -61,7 +61,7 @@ export class MeteredResponse {
   /** With what was written last. */
   #lastChunk: Buffer = NOTHING;
   #passed: Sum = 0n;
-  /** What was charged for all that is not corked. */
+  /** The charge for all that is not corked. */
   #handed: Sum = 0n;
   /** What was charged when the last chunk was written. */
   #lastCharged: Sum = 0n;
@@ -283,7 +283,7 @@ export class MeteredResponse {
     }
     this.#stopped ??= reason;
     this.#takeOver();
-    // What waits here may not go out any more.
+    // Chunks that wait here may not go out any more.
     if (reason === "exposure") this.#queue.length = 0;
     // What waits for the network is paid for. A payment whose time is over cannot wait for it, so it does not go out.
     if (reason === "expired" && this.#pending + this.#queue.length > 0)

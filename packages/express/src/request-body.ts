@@ -16,7 +16,7 @@ import { hasOldRouter } from "./router-walk.js";
 /** A second call returns the same digest, even if the body was read or parsed in between. */
 const digests = new WeakMap<Request, BodyDigest | Promise<BodyDigest>>();
 
-/** Whose body it is: the client's address, if it is certain. */
+/** The sender of a body: the client's address, if it is certain. */
 interface Sender {
   readonly client?: string | undefined;
 }

@@ -104,7 +104,7 @@ function isDropping(transport: Transport, { requestId }: CallExtra): boolean {
 /** A client begins its wait anew with each notification, if it wants to. */
 const SETTLING_EVERY_MS = 500;
 
-/** What a client hears while its payment settles. Never a text: clients take texts for a part of the output. */
+/** Notifications to a client while its payment settles. Never a text: clients take texts for a part of the output. */
 interface SettlingNotice {
   readonly timer: PaymentsEngine["timer"];
   readonly cost?: Cost | undefined;

@@ -33,7 +33,7 @@ export function dropSql({ table, key, most, nowMs }: KeptRows): string {
   )`;
 }
 
-/** What one process has written since it looked. */
+/** The bytes that one process has written since it looked. */
 export class Room {
   readonly most: number;
   #written: number;

@@ -141,7 +141,7 @@ export class MeteredStream implements Metering {
   #recorded: MeterSum = 0n;
   #recording: Promise<void> | undefined;
   #failures = 0;
-  /** What counts among all that may stay unpaid. */
+  /** This stream's part of all that may stay unpaid. */
   #counted: MeterSum;
   #extending: Promise<void> | undefined;
   /** When the client took something last. */

@@ -78,7 +78,7 @@ export interface RouteTerms {
   readonly bodies: RouteBodies;
 }
 
-/** What a handler finds of the headers of a request that has paid. */
+/** The headers of a paid request that its handler finds. */
 export interface PaymentHeaderPolicy {
   readonly keepPaymentHeader: boolean;
   /** Whether `If-None-Match` stays, unless it is `*`. */

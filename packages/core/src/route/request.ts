@@ -54,7 +54,7 @@ export interface GateRequest {
   digestBody?(reading: BodyReading): BodyDigest | Promise<BodyDigest>;
 }
 
-/** What reading a body takes. */
+/** Two functions that the reading of a body needs. */
 export interface BodyReading {
   /** For the time limit of a body: calls later, unless the function that it returns is called. */
   timer(act: () => void, delayMs: number): () => void;

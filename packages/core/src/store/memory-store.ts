@@ -273,7 +273,7 @@ function withOwnBody(answer: StoredAnswer): StoredAnswer {
   return { ...answer, body: Buffer.isBuffer(body) ? Buffer.from(own.buffer) : own };
 }
 
-/** What a kept response counts: the bytes of its headers and body. */
+/** The size of a kept response: the bytes of its headers and body. */
 export function sizeOfAnswer({ headers, body }: StoredAnswer): number {
   const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
   return headerSizes.reduce((sum, size) => sum + size, body.byteLength);

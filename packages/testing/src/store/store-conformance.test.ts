@@ -344,7 +344,7 @@ const BROKEN: readonly Broken[] = [
   ...FAULTY_PARTS.map(brokenPart),
 ];
 
-/** What the wanted checks find, computed once. To run all checks of each store takes half a minute. */
+/** The findings of the wanted checks, computed once. To run all checks of each store takes half a minute. */
 const found = new Map<Broken, ReturnType<typeof failuresOf>>();
 
 function failuresOfWanted(broken: Broken) {
