@@ -1,17 +1,23 @@
 /**
  * From which seeds a generated test draws its cases, and how often.
  *
- * `pnpm test` draws once, always from the same seed: a failure is due to a change. A test that keeps seeds of its own draws from
- * each of them, and from a new one. `pnpm test:long` draws from one new seed after another until its time is over. A failure names
- * its seed, and `FAREBOX_SEED` repeats exactly that draw.
+ * `pnpm test` draws from the seeds that a test keeps, and from one that is new with each commit: the same on every machine, so that what
+ * passed here passes in CI. `pnpm test:long` draws from one new seed after another until its time is over. A failure names its seed,
+ * and `FAREBOX_SEED` repeats exactly that draw.
  *
- * - `FAREBOX_SEED`: the first seed.
- * - `FAREBOX_SECONDS`: for how long each generated test draws again. Unset: one draw.
+ * - `FAREBOX_SEED`: the only seed, or the first one of many.
+ * - `FAREBOX_SECONDS`: for how long each generated test draws again. Unset: once from each seed.
  *
  * @module
  */
-/** Of `pnpm test`. */
+/** Kept by every test that keeps no other. */
 export const USUAL_SEED = 20_261_121;
+
+/** The seed of this run, for a test that draws once. `vitest.config.ts` sets it. */
+export const SEED = readNumber("FAREBOX_SEED") ?? USUAL_SEED;
+
+/** Whether somebody asked for that seed. */
+const isAsked = process.env["FAREBOX_SEED_IS_NEW"] === undefined;
 
 /** One draw on a slow machine. */
 const DRAW_MS = 120_000;
@@ -30,19 +36,16 @@ export interface Draws {
 /**
  * Reads the settings and prints them, so that every run can be repeated.
  *
- * @param kept - Seeds that `pnpm test` draws from before a new one.
+ * @param kept - Seeds that `pnpm test` draws from before the new one.
  */
-export function readDraws(title: string, kept: readonly number[] = []): Draws {
+export function readDraws(title: string, kept: readonly number[] = [USUAL_SEED]): Draws {
   const seconds = readNumber("FAREBOX_SECONDS") ?? 0;
-  const asked = readNumber("FAREBOX_SEED");
-  const isUsual = seconds === 0 && asked === undefined;
-  const first = asked ?? (isUsual && kept.length === 0 ? USUAL_SEED : Date.now() % 0x3fffffff);
-  console.log(`${title}: FAREBOX_SEED=${first}${seconds === 0 ? "" : `, and others for ${seconds} seconds`}`);
+  console.log(`${title}: FAREBOX_SEED=${SEED}${seconds === 0 ? "" : `, and others for ${seconds} seconds`}`);
   return {
     *seeds(wantsMore = () => false) {
-      if (isUsual) yield* kept;
+      if (!isAsked) yield* kept;
       const endsAt = performance.now() + seconds * 1_000;
-      let seed = first;
+      let seed = SEED;
       do {
         yield seed;
         seed += STRIDE;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { reportUnhandledErrors } from "./scripts/unhandled-errors.js";
+import { seedOfCommit } from "./seed-of-commit.js";
 import { askedFor, CHAINS, COMPAT, DRAWN, SLOW, STORES } from "./slow.js";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -41,7 +42,7 @@ export default defineConfig({
   test: {
     exclude: ["**/node_modules/**", "**/dist/**"],
     // `test:express4` runs the tests on Express 4. Files that are asked for run on both.
-    env: isWhole ? { FAREBOX_EXPRESS: "5" } : {},
+    env: { ...seedOfCommit(), ...(isWhole && { FAREBOX_EXPRESS: "5" }) },
     // Built packages are loaded by Node itself, as sellers load them.
     server: { deps: { external: [/\/packages\/[\w-]+\/dist\//] } },
     projects: [
@@ -54,10 +55,10 @@ export default defineConfig({
           include: files,
           exclude: [...alone, ...left],
           isolate: false,
-          setupFiles: ["test/quiet.ts", "test/leave-no-trace.ts"],
+          setupFiles: ["test/quiet.ts", "test/seed.ts", "test/leave-no-trace.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: alone, setupFiles: "test/quiet.ts" } },
+      { extends: true, test: { name: "alone", include: alone, setupFiles: ["test/quiet.ts", "test/seed.ts"] } },
     ],
     // Failed tests with what they printed, and a summary.
     reporters:

@@ -14,10 +14,10 @@ import { createTestFacilitator } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readDraws, USUAL_SEED } from "../draws.js";
+import { readDraws } from "../draws.js";
 import { expectNoStrayErrors, PRICED, VERSIONS } from "../express/shop.js";
 
-const draws = readDraws("requests of any bytes", [USUAL_SEED]);
+const draws = readDraws("requests of any bytes");
 
 /** In one draw. */
 const REQUESTS = 250;

@@ -10,12 +10,12 @@ import { createTestFacilitator } from "@farebox/testing";
 import express5, { type Express, type RequestHandler } from "express";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { readDraws, USUAL_SEED } from "../draws.js";
+import { readDraws } from "../draws.js";
 import { collectWarnings } from "../express/shop.js";
 import { PRICED } from "./purse.js";
 import { openRawLine, type RawLine } from "./raw-line.js";
 
-const draws = readDraws("keys of any text", [USUAL_SEED]);
+const draws = readDraws("keys of any text");
 
 /** In one draw. */
 const KEYS = 200;

@@ -297,7 +297,7 @@ test("the page says that the catalog cannot be read, without the reason", async 
   expect(heard[0]).toBe("catalog_page_failed");
 });
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env["FAREBOX_SEED"]);
 
 test(`any query gets a page without markup of the visitor (FAREBOX_SEED=${SEED} repeats this)`, async () => {
   const url = await open(catalog);

@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { USUAL_SEED } from "../draws.js";
+import { SEED } from "../draws.js";
 import { compareBooks, judge, NOTICED_WITHIN_MS, noticesOf } from "./judge.js";
 import { drawSequence, EACH_DEATH, type Sequence, shortened } from "./plan.js";
 import { type PlayedSequence, play } from "./play.js";
@@ -21,7 +21,6 @@ const FEW = 4;
 const SEQUENCES = readNumber("FAREBOX_CHAOS_SEQUENCES") ?? FEW;
 const isShort = process.env["FAREBOX_CHAOS_SEQUENCES"] === undefined;
 const SHOPS = Math.min(readNumber("FAREBOX_CHAOS_SHOPS") ?? (isShort ? FEW / 2 : FEW), SEQUENCES);
-const SEED = readNumber("FAREBOX_SEED") ?? (isShort ? USUAL_SEED : Date.now() % 0x3fffffff);
 
 /** The short run stands beside other tests, and says nothing about how soon. */
 const WITHIN_MS = isShort ? Number.POSITIVE_INFINITY : NOTICED_WITHIN_MS;

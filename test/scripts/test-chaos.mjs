@@ -10,6 +10,7 @@
  */
 import { parseArgs } from "node:util";
 import { runOn } from "./nodes.mjs";
+import { seedEnvironment } from "./seeds.mjs";
 
 const STORES = ["redis", "postgres", "sqlite"];
 
@@ -34,6 +35,6 @@ process.exitCode = runOn(
     FAREBOX_CHAOS_SEQUENCES: sequences,
     FAREBOX_CHAOS_SHOPS: shops,
     ...(store === undefined ? {} : { FAREBOX_CHAOS_STORE: store }),
-    ...(seed === undefined ? {} : { FAREBOX_SEED: seed }),
+    ...seedEnvironment(seed),
   },
 );

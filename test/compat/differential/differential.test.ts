@@ -13,13 +13,12 @@ import * as referenceExpress from "@x402/express";
 import * as bazaar from "@x402/extensions/bazaar";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { USUAL_SEED } from "../../draws.js";
+import { SEED } from "../../draws.js";
 import { normalize } from "./compare.js";
 import { differencesOf } from "./differences.js";
 import { type Plan, plans } from "./plan.js";
 import { type Counter, type Library, openCounter } from "./shop.js";
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? USUAL_SEED);
 const PLANS = Number(process.env["FAREBOX_PLANS"] ?? 40);
 
 const reference: Library = { ...referenceExpress, ...bazaar, ...exactServer, ...uptoServer };

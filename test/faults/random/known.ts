@@ -169,4 +169,12 @@ export const KNOWN: readonly Sequence[] = [
   // Each fault by itself: there are too many for sixty sequences to have them all.
   ...VERIFY_FAULTS.map((verify) => ({ seller: SELLER, steps: [{ ...PAID, verify }] })),
   ...ALL_SETTLE_FAULTS.map((settle) => ({ seller: SELLER, steps: [{ ...PAID, settle }] })),
+  // A copy is told that there is nothing to keep, while the handler of the first request fails: its run is owed.
+  {
+    seller: { ...SELLER, settle: "before", store: "shared" },
+    steps: [
+      { ...SEND, handler: "writes a head with 500", copies: 1 },
+      { kind: "pass", seconds: 3, settle: undefined },
+    ],
+  },
 ];

@@ -258,10 +258,14 @@ function idOnRecord(requests: readonly Request[], record: PaymentRecord | undefi
   return record?.identifier === undefined || more.length > 0 ? undefined : id;
 }
 
-/** All that was paid for has been received, and nothing broke off. A failure of a handler that was settled first is not it. */
+/**
+ * All that was paid for has been received, and nothing broke off. A failure of a handler that was settled first is not it, nor is what a
+ * copy got meanwhile: `answer_not_kept` has the receipt, too.
+ */
 function isDelivered(requests: readonly Request[]): boolean {
   const paid = requests.filter(
-    ({ answer }) => answer !== undefined && answer.status < 500 && readReceipt(answer).success === true,
+    ({ answer }) =>
+      answer !== undefined && answer.status < 500 && answer.status !== 409 && readReceipt(answer).success === true,
   );
   const isLost = requests.some(({ answer, isOrphan }) => answer === undefined || isOrphan);
   return paid.length > 0 && !isLost && paid.every(({ answer }) => answer?.isWhole);

@@ -71,7 +71,7 @@ function requestWith(changes: RequestChanges = {}) {
   return { x402Version: 2, paymentPayload, paymentRequirements: terms };
 }
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env["FAREBOX_SEED"]);
 console.info(`registrations: seed ${SEED}`);
 
 const resourceAt = (url: unknown) => ({ ...RESOURCE, url });

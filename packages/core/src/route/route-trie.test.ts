@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { collapseSlashes, type PathForm } from "./path-form.js";
-import { formsOf, seedOf } from "./route.fixture.js";
+import { formsOf, SEED } from "./route.fixture.js";
 import { createRouteTrie, type RouteTrie } from "./route-table.js";
 
 function trieOf(paths: readonly string[]): RouteTrie<string> {
@@ -52,9 +52,7 @@ describe("a trie", () => {
   });
 });
 
-const seed = seedOf();
-
-describe(`compared with a search through all forms (seed ${seed})`, () => {
+describe(`compared with a search through all forms (seed ${SEED})`, () => {
   const names = fc.constantFrom("a", "b", "A", "ß", "é", "É", "ſ", "s", "ı", "i", "K", "\ud801\udc28", "a.b", "\ud800");
   const pieces = fc.oneof(names, fc.constantFrom(":", ":", "*", "/", "/", "-"));
   const raw = fc.array(pieces, { maxLength: 8 }).map((some) => nameApart(some));
@@ -76,7 +74,7 @@ describe(`compared with a search through all forms (seed ${seed})`, () => {
         expect(found).toContain(form);
       }
     });
-    fc.assert(check, { seed, numRuns: 500 });
+    fc.assert(check, { seed: SEED, numRuns: 500 });
     expect(hits).toBeGreaterThan(25);
   });
 });

@@ -34,7 +34,5 @@ export function entryOf(key: string): RouteEntry<string> {
 /** Any UTF-16 code unit, lone surrogates too. */
 export const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 
-/** A random seed, or the one of a failed run, from `FAREBOX_SEED`. Goes into the title. */
-export function seedOf(variable = process.env["FAREBOX_SEED"]): number {
-  return variable === undefined ? Date.now() % 2 ** 31 : Number(variable);
-}
+/** The seed of this run: `vitest.config.ts` sets it. Goes into the title. */
+export const SEED = Number(process.env["FAREBOX_SEED"]);

@@ -5,7 +5,7 @@ import { bring, CLAIM, createClock, MINUTE, move, RECEIPT } from "./memory-store
 import { createMemoryStore } from "./memory-store.js";
 import type { PaymentStore, StoredAnswer } from "./payment-store.js";
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env["FAREBOX_SEED"]);
 
 function responseOf(bytes: number): StoredAnswer {
   return { status: 200, headers: [], body: new Uint8Array(bytes) };

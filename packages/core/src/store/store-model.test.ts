@@ -12,7 +12,7 @@ import {
   UNFINISHED,
 } from "./payment-store.js";
 
-const SEED = Number(process.env["FAREBOX_SEED"] ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env["FAREBOX_SEED"]);
 const ROOM = 100;
 
 /** The contract in its simplest form: a list of records, searched each time. `written` lists the kept responses, oldest first. */
