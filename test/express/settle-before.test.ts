@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { PaymentHooks } from "@farebox/express";
 import type { RequestHandler, Response } from "express";
 import { describe, expect, test } from "vitest";
+import { createLatch } from "../faults/latch.js";
 import { expectNoStrayErrors, NEWEST, onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 type ExpressModule = (typeof VERSIONS)[number][1];
@@ -36,6 +37,28 @@ describe.each(VERSIONS)("on %s, a route that is settled before its handler", (_,
     expect(paid.headers["access-control-expose-headers"]).toContain("PAYMENT-RESPONSE");
     expect(seen).toEqual([1, paid.headers["payment-response"], false]);
     expect(shop.facilitator.verified).toEqual([]);
+  });
+
+  test("a duplicate of a request whose handler runs gets 409 without a challenge, and what is owed when it has failed", async () => {
+    const begun = createLatch();
+    const { shop, runs } = await openPrepaid(express, (_req, res) => {
+      begun.open();
+      if (runs.length > 1) res.send("bought");
+    });
+    const { header } = await shop.sign();
+    const first = shop.ask({ payment: header });
+    await begun.opened;
+    const duplicate = await shop.ask({ payment: header });
+    expect([duplicate.status, duplicate.json(), duplicate.challenge]).toMatchObject([
+      409,
+      { error: "payment_in_progress" },
+      undefined,
+    ]);
+    runs[0]?.sendStatus(500);
+    expect((await first).status).toBe(500);
+    expect(await shop.ask({ payment: header })).toMatchObject({ status: 200, text: "bought" });
+    expect([runs.length, shop.facilitator.settled.length]).toEqual([2, 1]);
+    expect(await shop.ask({ payment: header })).toMatchObject({ challenge: { error: "payment_already_used" } });
   });
 
   test.each<[string, number, RequestHandler]>([

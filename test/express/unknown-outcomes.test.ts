@@ -11,6 +11,21 @@ import { openShop, PRICED, type Shop, type ShopPlan, VERSIONS } from "./shop.js"
 type ExpressModule = (typeof VERSIONS)[number][1];
 
 const DEARER = { ...PRICED, accepts: { ...PRICED.accepts, price: "$0.02" } } as typeof PRICED;
+const OTHER_PAYEE = {
+  ...PRICED,
+  accepts: { ...PRICED.accepts, payTo: "0x1111111111111111111111111111111111111111" },
+} as typeof PRICED;
+const OTHER_ASSET = {
+  ...PRICED,
+  accepts: {
+    ...PRICED.accepts,
+    price: {
+      amount: "10000",
+      asset: "0x2222222222222222222222222222222222222222",
+      extra: { name: "Other", version: "1" },
+    },
+  },
+} as unknown as typeof PRICED;
 const ROUTES = { "/paid": PRICED, "/same": PRICED, "/dearer": DEARER };
 const ID = "0123456789abcdef";
 
@@ -131,8 +146,12 @@ describe.each(VERSIONS)("on %s, a payment whose outcome is unknown", (_, express
     expect([runs(), first.facilitator.settled.length]).toEqual([1, 1]);
   });
 
-  test("gets no challenge at a seller that has raised the price since", async () => {
-    const { first, other, runs } = await openTwo(express, { routes: { "/paid": DEARER } });
+  test.each([
+    ["raised the price", DEARER],
+    ["changed the payee", OTHER_PAYEE],
+    ["changed the asset", OTHER_ASSET],
+  ])("gets no challenge at a seller that has %s since", async (_what, route) => {
+    const { first, other, runs } = await openTwo(express, { routes: { "/paid": route } });
     const payment = await payUnknown(first);
     expect(told(await other.ask({ payment }))).toEqual(IN_PROGRESS);
     expect([(await first.ask({ payment })).status, runs()]).toEqual([200, 1]);

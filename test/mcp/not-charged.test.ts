@@ -69,6 +69,39 @@ describe("a handler", () => {
   });
 });
 
+test("a tool in front of a priced server passes on neither its challenge nor its receipt", async () => {
+  const challenge = {
+    x402Version: 2,
+    error: "Payment required",
+    accepts: [{ scheme: "exact", network: "eip155:84532", amount: "999999999", payTo: `0x${"d".repeat(40)}` }],
+  };
+  const foreign = {
+    "x402/payment-response": { success: true, transaction: "0x1" },
+    "x402/payment-retry-token": "other",
+  };
+  const text = JSON.stringify(challenge);
+  const results: readonly CallToolResult[] = [
+    { isError: true, content: [{ type: "text", text }], structuredContent: challenge, _meta: foreign },
+    { isError: true, content: [{ type: "text", text }] },
+    { isError: true, content: [], structuredContent: { x402Version: 1, accepts: [] } },
+    { content: [{ type: "text", text: "good" }], _meta: { ...foreign, "x402/payment-error": "payment_limit", own: 1 } },
+  ];
+  for (const settle of ["after", "before"] as const) {
+    let at = 0;
+    const shop = await openShop({
+      sell: (tools) => tools.tool("goods", { price: "$0.01", settle }, () => results[at] as CallToolResult),
+    });
+    for (; at < results.length; at++) {
+      const got = await shop.buy();
+      expect(JSON.stringify(got)).not.toMatch(/999999999|accepts|0x1"|other|payment_limit/);
+      const isSold = results[at]?.isError !== true;
+      expect(receiptOf(got)).toMatchObject(isSold || settle === "before" ? { success: true } : NOT_CHARGED);
+      if (isSold) expect([textOf(got), got._meta?.["own"]]).toEqual(["good", 1]);
+      else expect(textOf(got)).toBe("The tool gets its result from a server that asks for a payment.");
+    }
+  }
+});
+
 describe("a tool with an output schema", () => {
   const sell: ShopPlan["sell"] = (tools) => {
     tools.tool("goods", { price: "$0.01", outputSchema: { weather: z.string() } }, () => ({

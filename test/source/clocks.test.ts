@@ -29,6 +29,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "test/draws.ts": "for how long test:long draws; pnpm test counts its draws",
   "test/facilitator/policy.test.ts": "reads the time at which it stops the clock",
   "test/faults/compare/": "the comparison: how the reference behaves in time; no test runs it",
+  "test/golden/other-timers.test.ts": "its timer stands for one of somebody else's, in the time of a sequence",
 };
 
 describe("what is found", () => {

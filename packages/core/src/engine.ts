@@ -377,7 +377,7 @@ function createParts(settings: Settings) {
   });
   const replay = new Replay({
     ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
-    bodies,
+    ...{ bodies, deliveries },
   });
   const gate = new Gate({
     ...{

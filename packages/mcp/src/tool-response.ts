@@ -33,11 +33,27 @@ export async function checkResult(
   const sent = throughJson(value);
   const read = CallToolResultSchema.safeParse(sent);
   if (!isJsonObject(sent) || !read.success) return invalidResult("the tool did not return a valid result");
-  const result = { ...sent, content: read.data.content };
+  const result = withoutPayments({ ...sent, content: read.data.content });
+  if (asksForPayment(result)) return toErrorResult("The tool gets its result from a server that asks for a payment.");
   if (outputSchema === undefined || read.data.isError === true) return result;
   if (read.data.structuredContent === undefined) return invalidResult("the tool returned no structured content");
   const parsed = await safeParseAsync(outputSchema, read.data.structuredContent);
   return parsed.success ? result : invalidResult(getParseErrorMessage(parsed.error));
+}
+
+/** The result without what its tool, or a server behind it, says about payments in `_meta`. */
+function withoutPayments(result: CallToolResult): CallToolResult {
+  const meta = Object.entries(result._meta ?? {});
+  const own = meta.filter(([key]) => !key.startsWith("x402/"));
+  return own.length === meta.length ? result : { ...result, _meta: Object.fromEntries(own) };
+}
+
+/** Whether a result is the challenge of a server behind the tool: a client would pay that server's seller, and send it here. */
+function asksForPayment({ isError, structuredContent, content }: CallToolResult): boolean {
+  if (isError !== true) return false;
+  const [first] = content;
+  const written = first?.type === "text" ? parseOwn(first.text) : undefined;
+  return [structuredContent, written].some((value) => isJsonObject(value) && "accepts" in value);
 }
 
 /** The value as the client will receive it; `undefined` when JSON cannot express it. */

@@ -246,6 +246,7 @@ export class Admissions {
     const { deliveries, tokens } = this.#deps;
     const { run, payment, amount } = this.#settledRun(paid, receipt);
     let failing: Promise<void> | undefined;
+    deliveries.begin(paid.claim);
     const done = () => deliveries.done(paid.claim, { isKept: false });
     return {
       isHeld: false,

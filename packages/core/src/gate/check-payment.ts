@@ -10,6 +10,7 @@ import type { InputProblem } from "../extension.js";
 import type { IdentifierMode, InputValidator } from "../options.js";
 import { bodyTypeOf, checkDeclaredInput } from "../pricing/declarations.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
+import { sameNetwork } from "../protocol/caip2.js";
 import type { PaymentPayload } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER, readPaymentIdentifier } from "../protocol/payment-identifier.js";
@@ -89,15 +90,23 @@ function broken({ scheme }: Offer, problem: string): SchemeError {
   return new SchemeError(`scheme ${scheme.scheme}: readPayment ${problem}`);
 }
 
-/** Reads the identity of a payment that was for another price, or for an offer that is no longer available. */
+/**
+ * Reads the identity of a payment for an offer that is no longer made: by the terms that its client says it was for. They decide nothing
+ * but which record is looked at.
+ */
 function identityOf({ offers }: PricedRoute, { accepted, payload }: PaymentPayload, nowMs: number): string | undefined {
-  const isFor = (offer: Offer) =>
-    matchOffer([offer], { ...accepted, amount: offer.requirements.amount }).kind === "matched";
-  const offer = offers.find(isFor);
-  const amount = accepted.amount ?? accepted.maxAmountRequired ?? "";
+  const { scheme, network, asset, payTo, amount = accepted.maxAmountRequired ?? "" } = accepted;
+  const offer = offers.find(({ requirements: ours }) => scheme === ours.scheme && sameNetwork(network, ours.network));
   if (offer === undefined || !ATOMIC.test(amount)) return undefined;
-  const reading = offer.scheme.readPayment(payload, { ...offer.requirements, amount }, Math.floor(nowMs / 1000));
-  return reading.kind === "refused" ? undefined : reading.identity;
+  const extra = { ...offer.requirements.extra, ...(isJsonObject(accepted.extra) && accepted.extra) };
+  try {
+    const claimed = { ...offer.requirements, amount, asset, payTo, extra };
+    const reading = offer.scheme.readPayment(payload, claimed, Math.floor(nowMs / 1000));
+    return reading.kind === "refused" || !STORABLE.test(reading.identity) ? undefined : reading.identity;
+  } catch {
+    // A scheme of the seller's may rely on terms of its own.
+    return undefined;
+  }
 }
 
 /** The decimal digits of an amount of 256 bits. */

@@ -11,7 +11,7 @@
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import type { Leases } from "../settlement/leases.js";
-import { changeSurely } from "../settlement/settle.js";
+import { changeSurely, UNDELIVERED } from "../settlement/settle.js";
 import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
@@ -58,10 +58,22 @@ export class Deliveries {
   readonly #deps: DeliveriesDeps;
   /** Responses that were delivered and are still readable: what stops the timer, and what forgets the response. */
   readonly #readable = new Map<string, { readonly stop: () => void; readonly forget: () => void }>();
+  /** Handlers of payments that settled first, by their owners: no lease says that they run where the store has none. */
+  readonly #running = new Set<string>();
   #isClosed = false;
 
   constructor(deps: DeliveriesDeps) {
     this.#deps = deps;
+  }
+
+  /** The handler of a payment that settled first may run. It does until {@link done}, or until the record says what is owed. */
+  begin({ owner }: Owned): void {
+    this.#running.add(owner);
+  }
+
+  /** Whether such a handler runs in this process. */
+  isRunning({ owner }: Pick<Owned, "owner">): boolean {
+    return this.#running.has(owner);
   }
 
   /**
@@ -71,6 +83,7 @@ export class Deliveries {
    */
   done({ identity, owner }: Owned, { isKept }: { readonly isKept: boolean }): void {
     const { leases } = this.#deps;
+    this.#running.delete(owner);
     if (!leases.holds({ owner }) || this.#readable.has(owner)) return;
     const forget = () => {
       if (leases.holds({ owner })) void this.#write({ identity, owner }, { to: "settled", answer: null });
@@ -109,8 +122,10 @@ export class Deliveries {
 
   /** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. */
   async keep(owned: Owned, answer: StoredAnswer | undefined): Promise<void> {
-    if (answer === undefined) this.done(owned, { isKept: false });
-    else await this.#write(owned, { to: "settled", answer });
+    if (answer === undefined) return this.done(owned, { isKept: false });
+    // One for a request without proof may have been delivered.
+    const newOwner = owned.owner.startsWith(UNPROVEN) ? owned.owner : UNDELIVERED + owned.owner;
+    await this.#write(owned, { to: "settled", answer, newOwner });
   }
 
   /** Keeps a response that was sent, for a payer that may have given up unseen. Nobody else needs it. */
@@ -140,7 +155,7 @@ export class Deliveries {
   }
 
   #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">): Promise<void> {
-    const written = this.#tryToWrite(owned, change);
+    const written = this.#tryToWrite(owned, change).finally(() => void this.#running.delete(owned.owner));
     this.#deps.writes.add(written);
     return written;
   }

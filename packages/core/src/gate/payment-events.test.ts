@@ -173,7 +173,7 @@ describe("events of a route that settles before its handler", () => {
     const shop = createObservedShop({ routes: SETTLE_BEFORE });
     await shop.pay();
     await shop.pay();
-    expect(shop.emitted()).toEqual(["claimed", "settled", "admitted", "replayed refused"]);
+    expect(shop.emitted()).toEqual(["claimed", "settled", "admitted", "replayed pending"]);
   });
 
   test("emits admitted again when the handler could not run before", async () => {

@@ -25,10 +25,10 @@ import type { SettlementResponse } from "../protocol/documents.js";
 import { isLeaseOver, type Leases, leaseLeft } from "../settlement/leases.js";
 import { factsOf } from "../settlement/outcome.js";
 import { isUncharged } from "../settlement/recovery.js";
-import { isMetered, METERED, type Settler } from "../settlement/settle.js";
+import { isMetered, METERED, type Settler, UNDELIVERED } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
-import { FOR_PAYER, UNPROVEN } from "./delivery.js";
+import { type Deliveries, FOR_PAYER, UNPROVEN } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
@@ -62,6 +62,7 @@ export interface ReplayDeps {
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
   readonly admissions: Pick<Admissions, "admitSettled">;
   readonly bodies: OwnBodies;
+  readonly deliveries: Pick<Deliveries, "isRunning">;
   readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -271,14 +272,15 @@ export class Replay {
     const { paid, isPayers } = duplicate;
     const { identity, owner, answer, receipt } = record;
     // Its owner is about to deliver it.
-    const isAtWork = leaseLeft(record, this.#deps.now()) > 0;
+    const isAtWork = leaseLeft(record, this.#deps.now()) > 0 || this.#deps.deliveries.isRunning(record);
     if (answer !== undefined && receipt !== undefined && (isPayers || !(isAtWork || owner.startsWith(FOR_PAYER)))) {
       return this.#replay(duplicate, answer, receipt);
     }
     // The handler runs once more, for another request.
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
-    // The owner died before its response was delivered, and the response was not kept.
-    if (isLeaseOver(record, this.#deps.now())) return this.#runOwed(duplicate, record, "settled");
+    // The owner died before its response was delivered, and the response was not kept, or the store had no room for it.
+    const isLost = isLeaseOver(record, this.#deps.now()) || (!isAtWork && owner.startsWith(UNDELIVERED));
+    if (isLost) return this.#runOwed(duplicate, record, "settled");
     const isStreamed = paid.offer.settle === "before";
     const isOwed = isPayers && owner.startsWith(UNPROVEN);
     if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");

@@ -151,14 +151,16 @@ describe("a route with an option that settles before and one that settles after"
   });
 });
 
-test("a prepaid request is settled once, has its receipt before the handler runs, and a replay gets 402", async () => {
+test("a prepaid request is settled once, has its receipt before the handler runs, and a replay gets 409, then 402", async () => {
   const { pay, facilitator, stateOf } = createPrepaidShop();
-  const { payment, headers } = prepaidOf(await pay());
+  const { payment, headers, done } = prepaidOf(await pay());
   expect(payment).toMatchObject({ payer: PAYER, amount: "10000" });
   expect(headers.map(([name]) => name)).toEqual(["PAYMENT-RESPONSE"]);
   expect(decodeHeader(headers[0]?.[1])).toMatchObject({ success: true, transaction: "0xabc" });
   expect(facilitator.calls.map(({ operation }) => operation)).toEqual(["settle"]);
   expect(await stateOf()).toBe("settled");
+  expect(errorOf(await pay())).toEqual([409, "payment_in_progress"]);
+  done();
   expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
 });
 
@@ -193,8 +195,10 @@ test.each([
     expect(await stateOf()).toBe(state);
     facilitator.settles = SETTLED;
     const decisions = await Promise.all([pay(), pay(), pay()]);
-    expect(decisions.filter(isPrepaid)).toHaveLength(1);
+    const [prepaid, ...others] = decisions.filter(isPrepaid);
+    expect(others).toEqual([]);
     expect(await stateOf()).toBe("settled");
+    prepaidOf(prepaid!).done();
     expect(errorOf(await pay())).toEqual([402, "payment_already_used"]);
   },
 );

@@ -414,7 +414,7 @@ describe("a process that sleeps for longer than its lease while it settles", () 
     await passTime(LEASE_MS);
     expect(await sleeping.wake(SETTLED)).toMatchObject(TAKEN_OVER);
     expect(stageOf(await pay())).toBe("prepaid");
-    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+    expect(responseOf(await pay()).json["error"]).toBe("payment_in_progress");
   });
 
   test("a process past its lease answers 409 without a statement on the charge when only its own settlement was refused", async () => {

@@ -126,6 +126,9 @@ interface SettledHow {
 /** Begins the owner of a run whose response is metered. Its record then says so to the processes that take it over. */
 export const METERED = "metered-";
 
+/** Begins the owner of a response that nobody got. If the store has dropped it, its payment is owed another run. */
+export const UNDELIVERED = "undelivered-";
+
 /** Whether a payment bought a metered response. */
 export function isMetered({ owner }: Pick<ClaimRequest, "owner">): boolean {
   return owner.startsWith(METERED);
@@ -469,7 +472,11 @@ function changesAfter(
   if (kind !== "settled") return { to: kind, isAtWork: isShared && kind === "unknown" };
   const changes = { receipt: outcome.receipt, request: null } as const;
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
-  if (start.waiting === undefined) return { ...changes, to: start.response === undefined ? "owed" : "settled" };
+  if (start.waiting === undefined) {
+    return start.response === undefined
+      ? { ...changes, to: "owed" }
+      : { ...changes, to: kind, newOwner: UNDELIVERED + claim.owner };
+  }
   // A payment with an identifier may fetch its response again.
   const isGone = start.waiting.keepsResponse();
   if ((claim.identifier !== undefined || isGone) && start.response !== undefined) {
