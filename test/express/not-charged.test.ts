@@ -235,14 +235,57 @@ describe.each(VERSIONS)("on %s, a route that says itself what is chargeable", (n
     await expectStillGood(shop, header);
   });
 
-  test("a `chargeable` that throws charges nothing", async () => {
+  test.each<[what: string, handler: RequestHandler, status: number, text: string]>([
+    [
+      "an error handler's JSON",
+      (_req, res) => [res.write("goods"), res.status(500).json({ sorry: 1 })],
+      500,
+      '{"sorry":1}',
+    ],
+    ["a text", (_req, res) => [res.write("goods"), res.status(500).end("sorry")], 500, "sorry"],
+    ["sendStatus", (_req, res) => [res.writeHead(200), res.write("goods"), res.sendStatus(404)], 404, "Not Found"],
+    ["a bare status", (_req, res) => [res.write("goods"), res.status(404), res.end()], 404, ""],
+    [
+      "a redirect to here",
+      (_req, res) => [res.write("goods"), res.redirect("/paid")],
+      302,
+      "Found. Redirecting to /paid",
+    ],
+    [
+      "too long a length",
+      (_req, res) => [res.set("Content-Length", "99"), res.write("goods"), res.status(500).end("no")],
+      500,
+      "no",
+    ],
+    [
+      "an encoded error",
+      (_req, res) => [res.set("Content-Encoding", "gzip"), res.write("goods"), res.status(500).end("no")],
+      500,
+      "",
+    ],
+    [
+      "a success after an error",
+      (_req, res) => [res.status(503), res.write("sorry"), res.status(200), res.end()],
+      503,
+      "sorry",
+    ],
+  ])("what was written before the status of an error does not go out: %s", async (_what, handler, status, text) => {
+    const shop = await openShop(express, { handler: failOnce(handler) });
+    const { header } = await shop.sign();
+    const response = await shop.ask({ payment: header });
+    expect(response).toMatchObject({ status, text, receipt: { success: false, errorReason: "not_charged" } });
+    await expectStillGood(shop, header);
+  });
+
+  test("a `chargeable` that throws charges nothing, and gives nothing", async () => {
     const shop = await openShop(express, {
       routes: routes(failingOnce()),
       handler: (_req, res) => void res.send("at last"),
     });
     const { header } = await shop.sign();
     const response = await shop.ask({ payment: header });
-    expect(response).toMatchObject({ status: 200, receipt: { success: false, errorReason: "not_charged" } });
+    expect(response).toMatchObject({ status: 500, receipt: undefined });
+    expect(response.json()).toMatchObject({ error: "unexpected_settle_error" });
     await expectStillGood(shop, header);
   });
 });

@@ -90,6 +90,11 @@ class HeldResponse {
   #metered: MeteredResponse | undefined;
   /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
+  /** The status that Node would have sent: that of the first write. */
+  #writtenStatus: number | undefined;
+  /** The status of the last chunk, and which chunk was the first one with it. */
+  #chunkStatus: number | undefined;
+  #chunksBefore = 0;
   #heldBytes = 0;
   /** What of it counts in {@link heldBytes}. */
   #countedBytes = 0;
@@ -159,6 +164,7 @@ class HeldResponse {
 
   writeHead(args: WriteHeadArguments): void {
     this.#rehearsal.writeHead(args);
+    this.#writtenStatus = this.#res.statusCode;
   }
 
   addTrailers(trailers: Trailers): void {
@@ -315,6 +321,7 @@ class HeldResponse {
       return true;
     }
     if (this.#phase !== "dropped") {
+      this.#noteStatus();
       this.#chunks.push(chunk);
       if (metering !== undefined) this.#charged.push({ chunk, charged: metering.charged });
       this.#hold(chunk.byteLength);
@@ -330,6 +337,38 @@ class HeldResponse {
     return !this.#isDrainAwaited;
   }
 
+  #noteStatus(): void {
+    const { statusCode } = this.#res;
+    if (statusCode !== this.#chunkStatus) this.#chunksBefore = this.#chunks.length;
+    this.#chunkStatus = statusCode;
+  }
+
+  /**
+   * A status that was set after the first write. Node would ignore it, so a success stays what was written. After an error, what was
+   * written before is part of the goods, and does not go out.
+   */
+  #settleStatus(): void {
+    const res = this.#res;
+    const written = this.#writtenStatus;
+    if (written === undefined || written === res.statusCode) return;
+    if (res.statusCode < 300) {
+      res.statusCode = written;
+      return;
+    }
+    this.#noteStatus();
+    // In an encoded body the parts cannot be told from each other.
+    if (res.hasHeader("content-encoding")) {
+      this.#chunksBefore = this.#chunks.length;
+      this.#lastChunk = undefined;
+      for (const name of ["Content-Encoding", "Content-Type", "Content-Length"]) res.removeHeader(name);
+    }
+    this.#chunks.splice(0, this.#chunksBefore);
+    this.#charged.splice(0, this.#chunksBefore);
+    this.#heldBytes = lengthOf(this.#chunks) + (this.#lastChunk?.byteLength ?? 0);
+    if (this.#isEnded && Number(res.getHeader("content-length")) !== this.#heldBytes)
+      res.removeHeader("Content-Length");
+  }
+
   /** Hands the response to the gate, once. Later changes of the head are ignored. */
   async #decide(): Promise<void> {
     if (this.#phase !== "holding") return;
@@ -337,6 +376,7 @@ class HeldResponse {
       this.#cancel();
       return;
     }
+    this.#settleStatus();
     this.#phase = "deciding";
     try {
       const body = this.#wholeBody();
@@ -539,6 +579,10 @@ class HeldResponse {
     this.#drop();
     void this.#admission.cancel();
   }
+}
+
+function lengthOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** Looks for the first `data` in a stream of events. Without it, comments and other fields are no event for the client. */

@@ -112,9 +112,9 @@ describe("a route with its own chargeable", () => {
     [() => "yes", "it returned string"],
     [() => undefined, "it returned undefined"],
     [() => null, "it returned null"],
-  ])("charges nothing and logs an error when chargeable is %s: %s", async (chargeable, error) => {
+  ])("neither charges nor gives anything, and logs an error when chargeable is %s: %s", async (chargeable, error) => {
     const { admission, facilitator, store, log } = await sell(chargeable as Chargeable);
-    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "release", paid: false });
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 500 } });
     expect(facilitator.count("settle")).toBe(0);
     expect(await store.find(IDENTITY)).toBeUndefined();
     expect(log).toEqual([{ event: "chargeable_failed", fields: { route: "GET /weather", status: 200, error } }]);

@@ -57,6 +57,7 @@ import {
   type GateResponse,
   type Headers,
   notChargedHeaders,
+  notDecided,
   notSettled,
   paidHeaders,
   RETRY_AFTER_SECONDS,
@@ -315,7 +316,7 @@ export class Admissions {
         contradicts(response.headers, { paid, amount }, this.#deps);
         const stored = toStored(response);
         isKept = stored !== undefined;
-        if (!isOwed && !isCharged(paid, response, this.#deps)) await deliveries.owe(paid.claim);
+        if (!isOwed && isCharged(paid, response, this.#deps) !== true) await deliveries.owe(paid.claim);
         else if (isPayers) await deliveries.show(paid.claim, stored);
         else if (stored !== undefined) await deliveries.keep(paid.claim, stored);
         counted.end();
@@ -519,7 +520,12 @@ class VerifiedAdmission implements HeldAdmission {
     const paid = this.#paid;
     const { settler, tokens, bodies, logger, now, relayExtensionResponses } = this.#deps;
     const { route, hooks, claim, client, payer, occasion } = paid;
-    if (!isCharged(paid, response, this.#deps)) {
+    const verdict = isCharged(paid, response, this.#deps);
+    if (verdict === "unknown") {
+      await this.#giveUp("not_chargeable");
+      return { kind: "replace", response: notDecided() };
+    }
+    if (!verdict) {
       if (isClientsDoing(response.status)) this.#counted.abandon({ isRequests: true });
       await this.#giveUp("not_chargeable");
       return uncharged(response, notChargedHeaders(payer, paid.offer.requirements.network));

@@ -56,8 +56,8 @@ export interface ChargingDeps {
 }
 
 /**
- * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean,
- * nothing is charged.
+ * Whether a response is charged: by default, or as the seller's `chargeable` says. If that throws, or returns no boolean, it is not known
+ * of one that would be a sale: it is neither charged nor given.
  *
  * A 304 is never charged: it has no content, and may answer a condition that the client could not take back.
  */
@@ -65,7 +65,7 @@ export function isCharged(
   paid: PaidRequest,
   response: HandlerResponse,
   { publicUrls, logger }: Pick<ChargingDeps, "publicUrls" | "logger">,
-): boolean {
+): boolean | "unknown" {
   const { key, chargeable } = paid.route;
   const { status } = response;
   if (status === 304) return false;
@@ -87,7 +87,7 @@ export function isCharged(
   } catch (error) {
     failed(errorName(error));
   }
-  return false;
+  return isSale && "unknown";
 }
 
 /**

@@ -43,6 +43,7 @@ import {
   inProgress,
   notChargedHeaders,
   notChargedReceipt,
+  notDecided,
   RETRY_AFTER_SECONDS,
   unreachable,
 } from "./responses.js";
@@ -203,7 +204,12 @@ export class MeteredStream implements Metering {
     const { store, leases, now } = this.#deps;
     const { paid, counted, giveUp } = this.#one;
     const { route, hooks, claim, payer, occasion, offer } = paid;
-    if (!isCharged(paid, response, this.#deps)) {
+    const verdict = isCharged(paid, response, this.#deps);
+    if (verdict === "unknown") {
+      await giveUp("not_chargeable");
+      return { kind: "replace", response: notDecided() };
+    }
+    if (!verdict) {
       if (isClientsDoing(response.status)) counted.abandon({ isRequests: true });
       await giveUp("not_chargeable");
       return uncharged(response, notChargedHeaders(payer, offer.requirements.network));

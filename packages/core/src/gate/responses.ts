@@ -359,6 +359,15 @@ export function uncheckedInput(): GateResponse {
   );
 }
 
+/** 500: the seller's `chargeable` failed. The seller's mistake. */
+export function notDecided(): GateResponse {
+  return problem(
+    500,
+    "unexpected_settle_error",
+    "The server did not say whether this is charged. You were not charged.",
+  );
+}
+
 /** 500: the handler had to set an amount and did not. The seller's mistake. */
 export function amountNotSet(): GateResponse {
   return problem(500, "unexpected_settle_error", "The server did not say what this costs. You were not charged.");
