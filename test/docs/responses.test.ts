@@ -340,6 +340,7 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
       return open({ routes: { "POST /paid": route } }).buy({ body: { text: "hello" } });
     },
   ],
+  ["unexpected_settle_error", () => open({ route: { ...PRICED, chargeable: () => undefined as never } }).buy()],
   [
     "unexpected_settle_error",
     () => open({ route: { ...UPTO, unmetered: "error" }, options: { facilitator: agreeableToUpto() } }).buy(),

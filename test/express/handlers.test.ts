@@ -5,7 +5,13 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPayments, type Payments, type RouteConfig, type RoutesConfig } from "@farebox/express";
+import {
+  createPayments,
+  type PaymentHooks,
+  type Payments,
+  type RouteConfig,
+  type RoutesConfig,
+} from "@farebox/express";
 import { createTestFacilitator } from "@farebox/testing";
 
 import express5, { type Express, type RequestHandler } from "express";
@@ -17,6 +23,13 @@ const cors: () => RequestHandler = createRequire(import.meta.url)("cors");
 
 const DEAR: RouteConfig = { accepts: { price: "$1", network: "eip155:84532", payTo: PAY_TO } };
 const FREE: RouteConfig = { accepts: { price: "$0", network: "eip155:84532", payTo: PAY_TO }, free: true };
+/** A sample is free, and what is big or dear costs more. */
+const BY_REQUEST: RouteConfig = {
+  accepts: { network: "eip155:84532", payTo: PAY_TO },
+  price: ({ pathParams, search }) =>
+    pathParams["id"] === "sample" ? "$0" : pathParams["id"] === "dear" || search.includes("big") ? "$1" : "$0.01",
+  free: true,
+};
 const CENT = 10_000n;
 const DOLLAR = 1_000_000n;
 
@@ -39,7 +52,7 @@ interface Recorded {
   askAll(lines: readonly string[], headers?: Readonly<Record<string, string>>): Promise<readonly string[]>;
 }
 
-async function open(express: typeof express5, build: Build): Promise<Recorded> {
+async function open(express: typeof express5, build: Build, hooks: PaymentHooks = {}): Promise<Recorded> {
   const runs: string[] = [];
   const noting =
     (name: string): RequestHandler =>
@@ -49,7 +62,7 @@ async function open(express: typeof express5, build: Build): Promise<Recorded> {
     };
   const shop = await openServer(express, (app, { facilitator }) => {
     const logger = { info() {}, warn() {}, error() {} };
-    const payments = createPayments({ facilitator, logger, strict: false, deadlines: PATIENT });
+    const payments = createPayments({ facilitator, logger, hooks, strict: false, deadlines: PATIENT });
     onTestFinished(() => payments.close());
     build(app, { run: noting("run"), other: noting("other"), payments });
   });
@@ -623,6 +636,28 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       expect(await shop.pay({ method, path })).toMatchObject({ status: 200, text: "run" });
     }
     expect(shop.facilitator.settled).toEqual([DOLLAR, DOLLAR, CENT]);
+  });
+
+  test.each<[what: string, path: string, config: RouteConfig]>([
+    ["a path with a dearer price", "/i/cheap?to=/i/dear", BY_REQUEST],
+    ["a query with a dearer price", "/i/cheap?to=/i/cheap?size=big", BY_REQUEST],
+    ["a path that is not free", "/i/sample?to=/i/dear", BY_REQUEST],
+    ["a path that a hook does not grant", "/i/sample?to=/i/dear", PRICED],
+  ])("is not sold by a price of another request when middleware makes of it %s", async (_what, path, config) => {
+    const { shop, runs } = await open(
+      express,
+      (app, { run, payments }) => {
+        app.use(payments.routes({ "GET /i/:id": config }));
+        app.use(rewriting((url) => decodeURIComponent(url.split("?to=")[1] ?? url)));
+        app.get("/i/:id", run);
+      },
+      { onRequest: ({ path }) => (config === PRICED && path === "/i/sample" ? { grant: true } : undefined) },
+    );
+    const got = await shop.pay({ path });
+    expect([got.status, JSON.parse(got.text).error]).toEqual([404, "denied"]);
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+    expect((await shop.pay({ path: "/i/dear" })).status).toBe(200);
+    expect(runs).toHaveLength(1);
   });
 
   test("is not charged for a paid request that middleware turns into OPTIONS", async () => {

@@ -50,11 +50,16 @@ function withId(id: string) {
 }
 
 /** Two sellers with one facilitator. By the clock of the second one, the first may have died. */
-async function openTwo(express: ExpressModule, second: Partial<ShopPlan> = {}, routes: ShopPlan["routes"] = ROUTES) {
+async function openTwo(
+  express: ExpressModule,
+  second: Partial<ShopPlan> = {},
+  routes: ShopPlan["routes"] = ROUTES,
+  handler?: ShopPlan["handler"],
+) {
   const { options } = createLeasingStore();
   const clock = { aheadMs: 0 };
   let runs = 0;
-  const plan: ShopPlan = { routes, handler: (_req, res) => void res.send(`run ${++runs}`) };
+  const plan: ShopPlan = { routes, handler: handler ?? ((_req, res) => void res.send(`run ${++runs}`)) };
   const first = await openShop(express, { ...plan, options });
   const now = () => Date.now() + clock.aheadMs;
   const shared = { ...options, now, facilitator: first.facilitator, ...second.options };
@@ -150,11 +155,43 @@ describe.each(VERSIONS)("on %s, a payment whose outcome is unknown", (_, express
     ["raised the price", DEARER],
     ["changed the payee", OTHER_PAYEE],
     ["changed the asset", OTHER_ASSET],
-  ])("gets no challenge at a seller that has %s since", async (_what, route) => {
+  ])("gets what it has paid for, and no challenge, at a seller that has %s since", async (_what, route) => {
     const { first, other, runs } = await openTwo(express, { routes: { "/paid": route } });
     const payment = await payUnknown(first);
-    expect(told(await other.ask({ payment }))).toEqual(IN_PROGRESS);
-    expect([(await first.ask({ payment })).status, runs()]).toEqual([200, 1]);
+    expect(told(await other.ask({ payment, path: "/paid?b=2" }))).toEqual(IN_PROGRESS);
+    for (const [, change] of COPIES) expect(told(await other.ask({ payment: change(payment) }))).toEqual(PENDING);
+    expect(await other.ask({ payment })).toMatchObject({ status: 200, text: "run 1", receipt: { amount: "10000" } });
+    expect([runs(), first.facilitator.settled.length]).toEqual([1, 1]);
+  });
+
+  test("of a run that failed, and is owed another one, gets that at a seller that has raised the price since", async () => {
+    let isBroken = true;
+    const before = { ...PRICED, settle: "before" } as const;
+    const handler: ShopPlan["handler"] = (_req, res) => void (isBroken ? res.sendStatus(500) : res.send("made"));
+    const dearer = { ...DEARER, settle: "before" } as const;
+    const { first, other } = await openTwo(
+      express,
+      { routes: { "/paid": dearer }, handler },
+      { "/paid": before },
+      handler,
+    );
+    const { payment } = await first.sign();
+    expect(await first.ask({ payment })).toMatchObject({ status: 500, receipt: { success: true } });
+    isBroken = false;
+    expect(await other.ask({ payment })).toMatchObject({ status: 200, text: "made", receipt: { amount: "10000" } });
+    const { challenge } = await other.ask({ payment });
+    expect([challenge?.error, first.facilitator.settled.length]).toEqual(["payment_already_used", 1]);
+  });
+
+  test("that settles gets no challenge at a seller that has raised the price, and its response afterwards", async () => {
+    const { first, other, runs } = await openTwo(express, { routes: { "/paid": DEARER } });
+    const payment = { ...(await first.sign()).payment, ...withId(ID) };
+    const { payer, settle } = await holdSettlement(first, payment);
+    const copy = other.ask({ payment });
+    settle();
+    expect(await payer).toMatchObject({ status: 200, text: "run 1" });
+    expect(await copy).toMatchObject({ status: 200, text: "run 1" });
+    expect([runs(), first.facilitator.settled.length]).toEqual([1, 1]);
   });
 
   test("gets no challenge at a seller that demands identifiers since", async () => {

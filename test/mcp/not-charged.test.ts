@@ -80,7 +80,8 @@ test("a tool in front of a priced server passes on neither its challenge nor its
     "x402/payment-retry-token": "other",
   };
   const text = JSON.stringify(challenge);
-  const results: readonly CallToolResult[] = [
+  const results: readonly (CallToolResult | Error)[] = [
+    new Error(text),
     { isError: true, content: [{ type: "text", text }], structuredContent: challenge, _meta: foreign },
     { isError: true, content: [{ type: "text", text }] },
     { isError: true, content: [], structuredContent: { x402Version: 1, accepts: [] } },
@@ -89,12 +90,18 @@ test("a tool in front of a priced server passes on neither its challenge nor its
   for (const settle of ["after", "before"] as const) {
     let at = 0;
     const shop = await openShop({
-      sell: (tools) => tools.tool("goods", { price: "$0.01", settle }, () => results[at] as CallToolResult),
+      sell: (tools) =>
+        tools.tool("goods", { price: "$0.01", settle }, () => {
+          const result = results[at];
+          if (result instanceof Error) throw result;
+          return result as CallToolResult;
+        }),
     });
     for (; at < results.length; at++) {
       const got = await shop.buy();
       expect(JSON.stringify(got)).not.toMatch(/999999999|accepts|0x1"|other|payment_limit/);
-      const isSold = results[at]?.isError !== true;
+      const result = results[at];
+      const isSold = !(result instanceof Error) && result?.isError !== true;
       expect(receiptOf(got)).toMatchObject(isSold || settle === "before" ? { success: true } : NOT_CHARGED);
       if (isSold) expect([textOf(got), got._meta?.["own"]]).toEqual(["good", 1]);
       else expect(textOf(got)).toBe("The tool gets its result from a server that asks for a payment.");

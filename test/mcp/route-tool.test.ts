@@ -38,6 +38,24 @@ function routes(
 describe("a tool that is a route", () => {
   const paris = { name: "get_weather", args: { city: "Paris & more", units: "C" } };
 
+  test("a tool that is a route in front of a priced server does not pass on its challenge", async () => {
+    const challenge = {
+      x402Version: 1,
+      error: "Payment required",
+      accepts: [{ payTo: "0xdead", amount: "999999999" }],
+    };
+    for (const status of [402, 500]) {
+      const shop = await openShop(routes((_req, res) => void res.status(status).json(challenge)));
+      const got = await shop.buy(paris);
+      expect([got.isError, textOf(got)]).toEqual([
+        true,
+        "The tool gets its result from a server that asks for a payment.",
+      ]);
+      expect(got.structuredContent).toBeUndefined();
+      expect(receiptOf(got)).toMatchObject({ success: false, errorReason: "not_charged" });
+    }
+  });
+
   test("a tool that is a route asks for the route's price, and yields the route's response with its receipt", async () => {
     const shop = await openShop(routes());
     const { tools } = await shop.client.listTools();

@@ -35,7 +35,7 @@ export {
   type PaywallRenderer,
   type PaywallSettings,
 } from "./pricing/paywall.js";
-export type { ChargedAs, PaymentHeaderPolicy } from "./pricing/priced-route.js";
+export type { ChargedAs, PaidRequestPolicy, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export { EXPOSE_HEADERS, exposeHeaders, isOfPayments, isSettlementOverrides } from "./protocol/headers.js";

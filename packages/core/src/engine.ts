@@ -54,7 +54,7 @@ import { createIssues, type Issues } from "./issues.js";
 import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig, StartTimer } from "./options.js";
 import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
-import type { ChargedAs, PaymentHeaderPolicy, PricedRoute } from "./pricing/priced-route.js";
+import type { ChargedAs, PaidRequestPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
 import { matchesNetwork } from "./protocol/caip2.js";
 import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
@@ -107,7 +107,7 @@ export interface TableGate {
 }
 
 /** The gate of one route that the framework matches by itself. */
-export interface RouteGate extends PaymentHeaderPolicy {
+export interface RouteGate extends PaidRequestPolicy {
   /** Decides a request. Never throws or rejects. @param locate - Says where the request is. Called only if it is needed. */
   decide(request: GateRequest, locate: () => Place): Decision | Promise<Decision>;
   /** The response to a request that has paid another price. */
@@ -561,6 +561,7 @@ function createEngine(parts: Parts): {
         prices: () => !route.isFree,
         offers: reportOffers(route),
         keepPaymentHeader: route.keepPaymentHeader,
+        isByRequest: route.isByRequest,
         revalidation: route.revalidation,
         onRemovedHeaderRead: route.onRemovedHeaderRead,
       };

@@ -410,8 +410,8 @@ export interface RouteConfig {
   readonly paywall?: Paywall;
   /**
    * Which responses are charged. Gets `status`, `location` and `isSale`, the default. A 304 and a response to a
-   * disconnected client never are; neither is one for which this throws or returns no boolean. Not allowed with
-   * `settle: "before"`, on the route or on a payment option.
+   * disconnected client never are; if this throws or returns no boolean for a sale, nothing is charged and the client gets
+   * 500. Not allowed with `settle: "before"`, on the route or on a payment option.
    *
    * @example ({ isSale, location }) => isSale && location !== "/login"
    * @defaultValue status 200 to 299, and redirects, except to priced routes

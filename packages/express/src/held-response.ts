@@ -321,7 +321,7 @@ class HeldResponse {
       return true;
     }
     if (this.#phase !== "dropped") {
-      this.#noteStatus();
+      if (this.#res.statusCode !== this.#chunkStatus) this.#noteStatus();
       this.#chunks.push(chunk);
       if (metering !== undefined) this.#charged.push({ chunk, charged: metering.charged });
       this.#hold(chunk.byteLength);
@@ -338,9 +338,8 @@ class HeldResponse {
   }
 
   #noteStatus(): void {
-    const { statusCode } = this.#res;
-    if (statusCode !== this.#chunkStatus) this.#chunksBefore = this.#chunks.length;
-    this.#chunkStatus = statusCode;
+    this.#chunksBefore = this.#chunks.length;
+    this.#chunkStatus = this.#res.statusCode;
   }
 
   /**
@@ -350,12 +349,12 @@ class HeldResponse {
   #settleStatus(): void {
     const res = this.#res;
     const written = this.#writtenStatus;
-    if (written === undefined || written === res.statusCode) return;
+    if (written === undefined) return;
     if (res.statusCode < 300) {
       res.statusCode = written;
       return;
     }
-    this.#noteStatus();
+    if (res.statusCode !== this.#chunkStatus) this.#noteStatus();
     // In an encoded body the parts cannot be told from each other.
     if (res.hasHeader("content-encoding")) {
       this.#chunksBefore = this.#chunks.length;
@@ -376,7 +375,7 @@ class HeldResponse {
       this.#cancel();
       return;
     }
-    this.#settleStatus();
+    if (this.#writtenStatus !== this.#res.statusCode) this.#settleStatus();
     this.#phase = "deciding";
     try {
       const body = this.#wholeBody();

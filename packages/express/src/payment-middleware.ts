@@ -266,6 +266,9 @@ interface Admitted {
   readonly price: object;
   readonly method: string;
   readonly path: string;
+  readonly search: string;
+  /** Whether another method, path or query could have had another price, or none. */
+  readonly isExact: boolean;
   /** The response if middleware makes another request of it. */
   readonly refusal: Priced["refusal"];
 }
@@ -295,6 +298,11 @@ function pathIdOf({ baseUrl, path = "/" }: Request): string {
   return `${baseUrl}${path}/`.replace(/\/{2,}/g, "/");
 }
 
+function searchOf({ url }: Request): string {
+  const at = url.indexOf("?");
+  return at === -1 ? "" : url.slice(at);
+}
+
 /** A request on its way through a gate. */
 interface Passage {
   readonly req: GatedRequest;
@@ -321,7 +329,8 @@ function follow(verdict: Verdict, passage: Passage): unknown {
   if (admitted !== undefined && admitted.gate !== gate && isSameRequest(req)) return proceed();
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
-    if (admitted.price === verdict.price) return proceed();
+    const isSold = !admitted.isExact || (isSameRequest(req) && admitted.search === searchOf(req));
+    if (admitted.price === verdict.price && isSold) return proceed();
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
@@ -353,7 +362,17 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
     if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
     return writeResponse(res, decision.response);
   }
-  req[ADMITTED] = { gate, price, method: req.method, path: pathIdOf(req), refusal };
+  // A hook decides by the whole request, as a price by request does.
+  const isExact = price.isByRequest || decision.kind === "pass";
+  req[ADMITTED] = {
+    gate,
+    price,
+    method: req.method,
+    path: pathIdOf(req),
+    search: isExact ? searchOf(req) : "",
+    isExact,
+    refusal,
+  };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, engine);

@@ -27,6 +27,7 @@ import {
   toResult,
   withEarlyEnd,
   withEnd,
+  withoutThrownChallenge,
   withReason,
   withReceipt,
 } from "./tool-response.js";
@@ -265,7 +266,13 @@ async function runHandler(
   { args, extra, outputSchema, notifier }: HeardCall,
   given: Given,
 ): Promise<CallToolResult> {
-  return checkResult(await tool.run(args, toPaidExtra(extra, notifier, given)), outputSchema);
+  let result: unknown;
+  try {
+    result = await tool.run(args, toPaidExtra(extra, notifier, given));
+  } catch (error) {
+    throw withoutThrownChallenge(error);
+  }
+  return checkResult(result, outputSchema);
 }
 
 /** Adds what paid tools have, and removes its signed form and its token from `_meta`: handlers do not need them. */

@@ -34,7 +34,7 @@ export async function checkResult(
   const read = CallToolResultSchema.safeParse(sent);
   if (!isJsonObject(sent) || !read.success) return invalidResult("the tool did not return a valid result");
   const result = withoutPayments({ ...sent, content: read.data.content });
-  if (asksForPayment(result)) return toErrorResult("The tool gets its result from a server that asks for a payment.");
+  if (result.isError === true && asksForPayment(result)) return toErrorResult(FOREIGN);
   if (outputSchema === undefined || read.data.isError === true) return result;
   if (read.data.structuredContent === undefined) return invalidResult("the tool returned no structured content");
   const parsed = await safeParseAsync(outputSchema, read.data.structuredContent);
@@ -48,12 +48,27 @@ function withoutPayments(result: CallToolResult): CallToolResult {
   return own.length === meta.length ? result : { ...result, _meta: Object.fromEntries(own) };
 }
 
+const FOREIGN = "The tool gets its result from a server that asks for a payment.";
+
 /** Whether a result is the challenge of a server behind the tool: a client would pay that server's seller, and send it here. */
-function asksForPayment({ isError, structuredContent, content }: CallToolResult): boolean {
-  if (isError !== true) return false;
+export function asksForPayment({ structuredContent, content }: CallToolResult): boolean {
   const [first] = content;
-  const written = first?.type === "text" ? parseOwn(first.text) : undefined;
-  return [structuredContent, written].some((value) => isJsonObject(value) && "accepts" in value);
+  return isChallenge(structuredContent) || (first?.type === "text" && isChallenge(parseOwn(first.text)));
+}
+
+function isChallenge(value: unknown): boolean {
+  return isJsonObject(value) && "accepts" in value;
+}
+
+/** The same result without the challenge. */
+export function withoutChallenge(result: CallToolResult): CallToolResult {
+  const { structuredContent: _, ...rest } = result;
+  return { ...rest, ...toErrorResult(FOREIGN) };
+}
+
+/** What a handler threw, without the challenge of a server behind it. */
+export function withoutThrownChallenge(error: unknown): unknown {
+  return error instanceof Error && isChallenge(parseOwn(error.message)) ? new Error(FOREIGN, { cause: error }) : error;
 }
 
 /** The value as the client will receive it; `undefined` when JSON cannot express it. */

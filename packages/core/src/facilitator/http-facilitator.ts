@@ -121,9 +121,15 @@ function readResponse<T extends object>(exchange: Exchange<T>, followed: Followe
   const isOk = outcome.status >= 200 && outcome.status < 300;
   // A refusal of the payment may have any status if the body is clear. Every other response needs a 2xx status.
   // A server that did not get the payment says nothing about it.
-  const counts = response !== undefined && !lostBody && (isOk || refuses(response));
+  const counts =
+    response !== undefined && !lostBody && (isOk || refuses(response)) && !(redirectedTo && isOwnDoing(response));
   if (counts) return withReports(response, outcome);
   throw isOk ? unreadable(operation) : refusedStatus(operation, { ...outcome, redirectedTo }, secretsIn(headers));
+}
+
+/** Whether a settlement may have been used up by our own request: the server that redirected it may have carried it out. */
+function isOwnDoing(response: object): boolean {
+  return Reflect.get(response, "errorReason") === "payment_already_settled";
 }
 
 /** Shorter parts of a header, such as `Bearer`, are no secrets. */

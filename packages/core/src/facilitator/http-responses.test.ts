@@ -76,7 +76,17 @@ describe("readSettlementResponse", () => {
       { success: false, transaction: "", network: NETWORK },
       "extra of a failure is dropped",
     ],
-    [{ success: true, amount: 5 }, { success: true, transaction: "", network: NETWORK }, "an amount must be a string"],
+    [
+      { success: true, amount: 5 },
+      { success: true, transaction: "", network: NETWORK, amount: "5" },
+      "some write amounts as numbers",
+    ],
+    [{ success: true, amount: 0.5 }, { success: true, transaction: "", network: NETWORK }, "an amount must be whole"],
+    [
+      { success: false, errorReason: "a", transaction: { hash: "0x1" } },
+      { success: false, errorReason: "a", transaction: "no text: object", network: NETWORK },
+      "something was broadcast",
+    ],
     [
       { success: true, transaction: "0x1", amount: "5", payer: "0x2", secret: "s" },
       { success: true, transaction: "0x1", network: NETWORK, amount: "5", payer: "0x2" },

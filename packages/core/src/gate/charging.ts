@@ -139,12 +139,17 @@ export function asksForPayment(
 ): boolean {
   if (status !== 402) return false;
   if (headers.some(([name]) => isOfPayments(name) && !isSettlementOverrides(name))) return true;
-  // In version 1 of the protocol the body asks, and clients do not look at its type. One that is not known here may ask if it is JSON.
-  const isJson = headers.some(([name, value]) => name.toLowerCase() === "content-type" && /json/i.test(String(value)));
-  if (body === undefined) return isJson;
+  const headerOf = (sought: string) => headers.find(([name]) => name.toLowerCase() === sought)?.[1];
+  // In version 1 of the protocol the body asks, and clients do not look at its type. One that cannot be read here may ask.
+  if (body === undefined || headerOf("content-encoding") !== undefined) {
+    return !(Number(headerOf("content-length")) < SHORTEST_CHALLENGE);
+  }
   const json = parseJson(Buffer.from(body).toString("utf8"));
-  return json.ok ? isJsonObject(json.value) && "accepts" in json.value : isJson;
+  return json.ok ? isJsonObject(json.value) && "accepts" in json.value : /json/i.test(String(headerOf("content-type")));
 }
+
+/** In bytes. `Payment Required`, the text of `res.sendStatus(402)`, is shorter. */
+const SHORTEST_CHALLENGE = 64;
 
 /**
  * Whether the client has brought it about by its request that a response is not charged: by a condition, a range or a type that

@@ -33,6 +33,8 @@ export interface RefusedPayment {
   readonly field?: string;
   /** Which payment it is, if that can be read. */
   readonly identity?: string | undefined;
+  /** The payment, for the terms that its client says it was for. Its record may say that it has paid for them. */
+  readonly former?: ReadPayment | undefined;
 }
 
 /**
@@ -48,7 +50,8 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const isLapsed = match.kind === "mismatched" && lapsed.kind === "matched";
   if (match.kind === "mismatched" && !isLapsed) {
     const error = `invalid_payment_requirements: ${match.field} is not as offered`;
-    const identity = identityOf(route, payment, nowMs);
+    const former = readFormer(route, payment, nowMs);
+    const identity = former?.reading.identity;
     return {
       kind: "refused",
       status: 402,
@@ -56,13 +59,15 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
       reason: "invalid_payment_requirements",
       field: match.field,
       identity,
+      former,
     };
   }
   const offer = match.kind === "matched" ? route.offerFor(match.offer, accepted.extra) : route.lapsed;
   if (offer === undefined) {
     const error = "unsupported_scheme: this payment option is not available right now";
-    const identity = identityOf(route, payment, nowMs);
-    return { kind: "refused", status: 402, error, reason: "unsupported_scheme", identity };
+    const former = readFormer(route, payment, nowMs);
+    const identity = former?.reading.identity;
+    return { kind: "refused", status: 402, error, reason: "unsupported_scheme", identity, former };
   }
   const reading = offer.scheme.readPayment(payload, offer.requirements, Math.floor(nowMs / 1000));
   if (reading.kind === "refused") {
@@ -91,18 +96,30 @@ function broken({ scheme }: Offer, problem: string): SchemeError {
 }
 
 /**
- * Reads the identity of a payment for an offer that is no longer made: by the terms that its client says it was for. They decide nothing
- * but which record is looked at.
+ * Reads a payment for an offer that is no longer made, by the terms that its client says it was for. They decide nothing but which record
+ * is looked at: only that says what was paid for.
  */
-function identityOf({ offers }: PricedRoute, { accepted, payload }: PaymentPayload, nowMs: number): string | undefined {
+function readFormer(
+  { offers, paymentIdentifier }: PricedRoute,
+  payment: PaymentPayload,
+  nowMs: number,
+): ReadPayment | undefined {
+  const { accepted, payload, extensions } = payment;
   const { scheme, network, asset, payTo, amount = accepted.maxAmountRequired ?? "" } = accepted;
-  const offer = offers.find(({ requirements: ours }) => scheme === ours.scheme && sameNetwork(network, ours.network));
-  if (offer === undefined || !ATOMIC.test(amount)) return undefined;
-  const extra = { ...offer.requirements.extra, ...(isJsonObject(accepted.extra) && accepted.extra) };
+  const made = offers.find(({ requirements: ours }) => scheme === ours.scheme && sameNetwork(network, ours.network));
+  if (made === undefined || !ATOMIC.test(amount)) return undefined;
+  const extra = { ...made.requirements.extra, ...(isJsonObject(accepted.extra) && accepted.extra) };
+  const offer = {
+    ...made,
+    amount: BigInt(amount),
+    requirements: { ...made.requirements, amount, asset, payTo, extra },
+  };
   try {
-    const claimed = { ...offer.requirements, amount, asset, payTo, extra };
-    const reading = offer.scheme.readPayment(payload, claimed, Math.floor(nowMs / 1000));
-    return reading.kind === "refused" || !STORABLE.test(reading.identity) ? undefined : reading.identity;
+    const reading = offer.scheme.readPayment(payload, offer.requirements, Math.floor(nowMs / 1000));
+    if (reading.kind === "refused" || !STORABLE.test(reading.identity)) return undefined;
+    const identified = readIdentifier(paymentIdentifier, extensions, [payTo, reading.payer]);
+    const identifier = identified.kind === "refused" ? undefined : identified.digest;
+    return { kind: "read", payment: { ...payment, payload: reading.payload }, offer, reading, identifier };
   } catch {
     // A scheme of the seller's may rely on terms of its own.
     return undefined;

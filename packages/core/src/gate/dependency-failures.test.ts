@@ -90,7 +90,12 @@ describe.each([
 
   test.each<[settles: unknown, step: Step, kind: string, why: string]>([
     [SETTLED, "settling to settled", "release", "the payer has paid"],
-    [{ ...SETTLED, success: false, transaction: "" }, "settling to rejected", "replace", "the payer has not"],
+    [
+      { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" },
+      "settling to rejected",
+      "replace",
+      "the payer has not",
+    ],
     [new Error("lost"), "settling to unknown", "replace", "the outcome is unknown"],
   ])("a failure to record %o at %s is logged and leaves the outcome as it is", async (settles, step, kind) => {
     const { pay, facilitator, failing, log } = createFailingShop();

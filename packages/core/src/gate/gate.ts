@@ -61,6 +61,7 @@ import type { Pages } from "./pages.js";
 import {
   type MatchedRequest,
   type PaidRequest,
+  type ReadPayment,
   sourceOf,
   toOccasion,
   toPaidRequest,
@@ -576,15 +577,43 @@ export class Gate {
 
   /** Says what is wrong with the payment, and asks for another one. */
   async #refuse(matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
-    const { status, error, reason, field, identity } = refused;
+    const { status, error, reason, field, identity, former } = refused;
     const { route } = matched;
     const { store, events } = this.#deps;
+    // Where the price is the request's, the payment may be for another request.
+    const isByRequest = route.isByRequest || matched.request.resource !== undefined;
+    const decided = isByRequest || former === undefined ? undefined : await this.#decideFormer(matched, former);
+    if (decided !== undefined) return decided;
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
     // The seller may have changed the offer since: the payment may yet turn out to have paid.
     const record = identity === undefined ? undefined : await store.find(identity);
     if (record !== undefined && isOpen(record)) return respond(inProgress());
     return respond(await challenge(route, toOccasion(matched, error), { status }));
+  }
+
+  /**
+   * The seller has changed its offers since. A payment that has a record for this very request and for the terms that it names gets what
+   * the record gives: it may have paid, and its payer may have nothing for it yet.
+   */
+  async #decideFormer(matched: MatchedRequest, former: ReadPayment): Promise<Decision | undefined> {
+    const { store, signatures, replay, now, timer, copyWaitMs } = this.#deps;
+    const untilMs = now() + copyWaitMs;
+    const find = () => store.find(former.reading.identity);
+    let record = await find();
+    if (record === undefined) return undefined;
+    const checked = signatures.check(former);
+    if (checked.kind === "refused") return undefined;
+    const bodyDigest = await digestOf(matched.request, { timer, isGood: async () => true });
+    if (typeof bodyDigest !== "string") return undefined;
+    const paid = toPaidRequest(matched, checked, bodyDigest);
+    for (let isFirst = true; record?.binding === paid.claim.binding; isFirst = false) {
+      const decision = await replay.decide(paid, record, untilMs);
+      if (decision !== undefined) return decision;
+      if (!isFirst) return respond(inProgress());
+      record = await find();
+    }
+    return undefined;
   }
 
   /** An expired payment cannot pay any more, but its record may say what happened to it. */

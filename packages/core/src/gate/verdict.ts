@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PaymentHeaderPolicy, PricedRoute } from "../pricing/priced-route.js";
+import type { PaidRequestPolicy, PricedRoute } from "../pricing/priced-route.js";
 import { type Place, placeOf } from "../pricing/resource.js";
 import type { GateRequest } from "../route/request.js";
 import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
@@ -16,7 +16,7 @@ export type Verdict =
   /** `price` is the same object for all requests that a key prices. */
   | {
       readonly kind: "priced";
-      readonly price: PaymentHeaderPolicy;
+      readonly price: PaidRequestPolicy;
       decide(): Decision | Promise<Decision>;
       /** The response to a request that has paid another price. */
       refusal(): GateResponse;

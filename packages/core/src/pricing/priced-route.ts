@@ -78,6 +78,12 @@ export interface RouteTerms {
   readonly bodies: RouteBodies;
 }
 
+/** What a request that has paid has to be for its handler. */
+export interface PaidRequestPolicy extends PaymentHeaderPolicy {
+  /** Whether another request may have another price here, by a function of the seller's. */
+  readonly isByRequest: boolean;
+}
+
 /** The headers of a paid request that its handler finds. */
 export interface PaymentHeaderPolicy {
   readonly keepPaymentHeader: boolean;
@@ -107,12 +113,7 @@ export interface RouteInspection {
 }
 
 /** A priced route. */
-export interface PricedRoute
-  extends RouteTerms,
-    RouteInspection,
-    ChallengeSubject,
-    AvailableOffers,
-    PaymentHeaderPolicy {
+export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubject, AvailableOffers, PaidRequestPolicy {
   /** Every offer that is the same for all requests, available or not. */
   readonly offers: readonly Offer[];
   /** Payment options that are priced for each request. */
@@ -180,6 +181,7 @@ export function createPricedRoute(
     ...createAvailableOffers(offered, facilitators, findings.tell),
     dynamic,
     priceId: priceIdOf(subject, dynamic, terms.isGrantOnly),
+    isByRequest: dynamic.length > 0,
     isFree: options.some(({ kind }) => kind === "free"),
     onRemovedHeaderRead: () => findings.add(paymentHeaderReadFinding(terms.key)),
   });

@@ -82,7 +82,7 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [{ ...DONE, payer: PAY_TO }, "unknown", "unknown", "by another payer"],
   [{ ...DONE, amount: "9999" }, "unknown", "unknown", "another amount"],
   [{ ...DONE, amount: "010000" }, "unknown", "unknown", "another amount, as text"],
-  [NOT_DONE, "rejected", "unknown", "neither reason nor transaction"],
+  [NOT_DONE, "unknown", "unknown", "neither reason nor transaction"],
   [because("insufficient_funds"), "rejected", "unknown", "the first attempt may have spent the funds"],
   [because("invalid_exact_evm_payload_signature"), "rejected", "rejected", "no attempt can settle it"],
   [because("invalid_exact_evm_payload_signature", TX), "unknown", "unknown", "something was broadcast"],
@@ -91,7 +91,16 @@ const OUTCOMES: readonly [result: unknown, first: string, repeated: string, why:
   [because("invalid_exact_evm_payload_authorization_valid_before"), "rejected", "unknown", "the first may be earlier"],
   [because("unsupported_scheme"), "rejected", "unknown", "the facilitator may have been set up anew"],
   [because("a_reason_of_its_own"), "rejected", "unknown", "final"],
+  [because("timeout"), "unknown", "unknown", "the facilitator did not wait for the end"],
+  [because("transaction_confirmation_timeout"), "unknown", "unknown", "the facilitator did not wait for the end"],
+  [
+    because("Timed out while waiting for the receipt"),
+    "unknown",
+    "unknown",
+    "the facilitator did not wait for the end",
+  ],
   [because("Prose, not a reason"), "rejected", "unknown", "final"],
+  [because(""), "unknown", "unknown", "no reason"],
   [because("insufficient_funds", TX), "unknown", "unknown", "something was broadcast"],
   [because("invalid_transaction_state"), "rejected", "unknown", "this or another attempt failed on chain"],
   [because("invalid_transaction_state", TX), "rejected", "unknown", "this or another attempt failed on chain"],
@@ -158,12 +167,11 @@ describe("the outcome of a settlement", () => {
     expect(await settleWith(before, true)).toEqual({ kind: "settled", receipt });
   });
 
-  test.each<[reason: string | undefined, reported: string]>([
+  test.each<[reason: string, reported: string]>([
     ["insufficient_funds", "insufficient_funds"],
     ["Sorry, <b>no</b>", "unexpected_settle_error"],
-    [undefined, "unexpected_settle_error"],
   ])("reports the reason %j to the client as %s, without the facilitator's prose", async (reason, reported) => {
-    const result = { ...NOT_DONE, errorMessage: "secret", ...(reason === undefined ? {} : { errorReason: reason }) };
+    const result = { ...NOT_DONE, errorMessage: "secret", errorReason: reason };
     const receipt = { success: false, errorReason: reported, payer: PAYER, transaction: "", network: NETWORK };
     expect(await settleWith(result, false)).toEqual({ kind: "rejected", receipt });
   });

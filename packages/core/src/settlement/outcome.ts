@@ -192,11 +192,12 @@ function judge(
 
 /**
  * Whether a refusal is final. `invalid_transaction_state`: the transaction failed on chain. `payment_already_settled`: the
- * payment was used elsewhere. Any other refusal is final only without a transaction: one that is named was broadcast.
+ * payment was used elsewhere. Any other refusal is final only without a transaction: one that is named was broadcast. One that says
+ * that the facilitator has not waited for the end is not final.
  */
 function isFinal({ errorReason, transaction }: SettlementResponse): boolean {
   if (errorReason === "invalid_transaction_state" || errorReason === "payment_already_settled") return true;
-  if (errorReason === "settlement_pending" || errorReason === "unexpected_settle_error") return false;
+  if (!errorReason || errorReason === "unexpected_settle_error" || NOT_OVER.test(errorReason)) return false;
   return transaction === "";
 }
 
@@ -215,6 +216,9 @@ function canNeverSettle(
   const { paymentPayload, paymentRequirements } = facilitatorRequest;
   return scheme.checkSignature?.(paymentPayload.payload, paymentRequirements).kind !== "signed";
 }
+
+/** `settlement_pending`, `transaction_confirmation_timeout`, "Timed out while waiting for the receipt". */
+const NOT_OVER = /pending|time(?:d?[ _-]?)out|unconfirmed|not[ _-](?:yet|confirmed)|confirmation/i;
 
 /** The signed payment is for other terms. Reasons that depend on the settings of the facilitator are left out. */
 const UNPAYABLE: ReadonlySet<string> = new Set<Reason>([

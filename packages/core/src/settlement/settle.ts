@@ -302,7 +302,7 @@ export class Settler {
     if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
       const { network, transaction } = outcome.receipt;
       // In one spelling.
-      const id = HEX.test(transaction) ? transaction.toLowerCase() : transaction;
+      const id = HEX.test(transaction) ? `0x${transaction.slice(-64).toLowerCase()}` : transaction;
       paidBy.transaction = `${canonicalNetwork(network)}|${id}`;
     }
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
@@ -382,7 +382,8 @@ export class Settler {
 }
 
 /** A hash of EVM. */
-const HEX = /^0x[0-9a-f]+$/i;
+/** A hash of EVM, which some write without its prefix. Ids of other chains have other lengths. */
+const HEX = /^(?:0x)?[0-9a-f]{64}$/i;
 
 /** The transaction, if it looks like one: a facilitator may write anything there. */
 function idOf({ transaction }: SettlementResponse): string | undefined {
