@@ -52,7 +52,8 @@ export function readSettlementResponse(value: unknown, network: string): Settlem
   // Whether money has moved does not depend on the transaction, or there must be a real one.
   const isSure = success || errorReason === "payment_already_settled";
   const payer = text(value["payer"], NAME);
-  const amount = amountOf(value["amount"]);
+  // Some write a number.
+  const amount = Number.isSafeInteger(value["amount"]) ? String(value["amount"]) : text(value["amount"]);
   const extra = success ? smallObject(value["extra"]) : undefined;
   const extensionResponses = outcomes(value);
   return {
@@ -129,11 +130,6 @@ const NAME = /^[^\p{Cc}\p{Cs}\s]{0,200}$/u;
 /** A transaction that cannot be an id, short and legible. A refusal with one is not final: something may have been broadcast. */
 function traceOf(value: unknown): string {
   return value === undefined || value === null ? "" : legible(text(value) ?? `no text: ${typeof value}`);
-}
-
-/** Some write a number. */
-function amountOf(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) ? String(value) : text(value);
 }
 
 /** The three calls to a facilitator. */
