@@ -158,6 +158,32 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     slow.finish();
   });
 
+  test("shutdown cuts off a client whose payment settles for longer than its time", async () => {
+    const over = createLatch();
+    // The only time that passes: what is cut off ends at once.
+    const timer = (act: () => void, delayMs: number) => {
+      if (delayMs === 1_234) void over.opened.then(act);
+      return () => {};
+    };
+    const shop = await open({ handler: (_req, res) => void res.send("sold"), options: { timer } });
+    const { header } = await shop.sign();
+    const { settle } = shop.facilitator;
+    const [settling, goOn] = [createLatch(), createLatch()];
+    shop.facilitator.settle = async (...call) => {
+      settling.open();
+      await goOn.opened;
+      return settle(...call);
+    };
+    const bought = createKeeper(shop)("/paid", { "PAYMENT-SIGNATURE": header });
+    await settling.opened;
+    const ended = shop.payments.shutdown(shop.server, { drainMs: 1_234 });
+    await until(() => !shop.server.listening);
+    over.open();
+    await ended;
+    expect(await bought).toBeUndefined();
+    goOn.open();
+  });
+
   test("shutdown called twice, or of a server that does not listen, resolves", async () => {
     const shop = await open();
     await Promise.all([shop.payments.shutdown(shop.server), shop.payments.shutdown(shop.server)]);

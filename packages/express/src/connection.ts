@@ -67,6 +67,18 @@ export function keepOpen(res: ServerResponse): KeptOpen {
 
 const connections = new WeakMap<Socket, Connection>();
 
+/** Servers whose time is over. */
+const cutOff = new WeakSet<object>();
+
+/** From now on, the connections of a server are destroyed at once, also below a response that is held. */
+export function cutConnections(server: object): void {
+  cutOff.add(server);
+}
+
+function isCutOff({ server }: Socket & { readonly server?: object | null }): boolean {
+  return server !== undefined && server !== null && cutOff.has(server);
+}
+
 function connectionOf({ req: { socket } }: ServerResponse): Connection {
   let connection = connections.get(socket);
   if (connection === undefined) {
@@ -96,7 +108,7 @@ class Connection {
     const { destroy } = socket;
     Reflect.set(socket, "destroy", (error?: Error) => {
       // An error comes from the network. A socket that is no longer writable has lost its client.
-      if (error || this.#held === 0 || hasEnded(socket)) return destroy.call(socket, error);
+      if (error || this.#held === 0 || hasEnded(socket) || isCutOff(socket)) return destroy.call(socket, error);
       this.#isDestroyPutOff = true;
       return socket;
     });

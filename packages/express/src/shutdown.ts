@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { ConfigError, type EndingServer } from "@farebox/core";
+import { cutConnections } from "./connection.js";
 
 /** A connection that waits for its next request is closed after this time, instead of the seconds that the server has set. */
 const IDLE_MS = 1;
@@ -38,7 +39,10 @@ export function endServer(server: Server): EndingServer {
       server.keepAliveTimeout = IDLE_MS;
       return new Promise((resolve) => void server.close(() => resolve()));
     },
-    cut: () => server.closeAllConnections(),
+    cut() {
+      cutConnections(server);
+      server.closeAllConnections();
+    },
   };
 }
 
