@@ -273,6 +273,17 @@ test('by hand with settle: "before", the money has moved when the payment is ver
   expect(settled()).toEqual([10_000n]);
 });
 
+test('by hand with settle: "before", a response that did not reach the client is made once more', async () => {
+  const { sale, sign, settled } = open({ ...ROUTE, settle: "before" });
+  const signed = await sign();
+  const settlement = await verifiedIn(await sale.verify(signed)).settle({ response: { body: "sunny" } });
+  if (settlement.kind !== "settled") throw new Error("not settled");
+  await settlement.undelivered();
+  const again = await verifiedIn(await sale.verify(signed)).settle({ response: { body: "sunny" } });
+  expect([again.kind, settled()]).toEqual(["settled", [10_000n]]);
+  expect(errorsOf([await sale.verify(signed)])[0]).toBe("payment_already_used");
+});
+
 test('by hand with settle: "before", onHandlerFailed hears of the response, and a refund ends the payment', async () => {
   const heard: unknown[] = [];
   const { sale, sign, settled } = open(
