@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import type { RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { onHeaders, openShop, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
@@ -89,17 +90,24 @@ const FOUND = expect.stringMatching(/^FAREBOX_FOREIGN_PAYMENT: Pay the server be
 const PAYMENT_HEADER = /^(?:payment-(?!response)|x-payment|extension-responses)[^:]*:/im;
 
 describe.each(VERSIONS)("on %s", (_, express) => {
+  const challenge = JSON.stringify({ x402Version: 1, accepts: [{ payTo: OTHER, maxAmountRequired: "999999999" }] });
+  const ANY_TYPE: readonly (readonly [how: string, handler: RequestHandler])[] = [
+    ["text/html", (_req, res) => void res.status(402).send(challenge)],
+    ["text/plain", (_req, res) => void res.status(402).type("text/plain").send(challenge)],
+    ["no type", (_req, res) => void res.writeHead(402).end(challenge)],
+    ["bytes", (_req, res) => void res.status(402).send(Buffer.from(challenge))],
+    ["gzip", (_req, res) => void res.status(402).set("Content-Encoding", "gzip").end(gzipSync(challenge))],
+  ];
   // Clients of version 1 do not look at the type. `res.send` of a text says text/html.
-  test("an upstream's challenge in a body of any type becomes 502", async () => {
-    const challenge = JSON.stringify({ x402Version: 1, accepts: [{ payTo: OTHER, maxAmountRequired: "999999999" }] });
-    const { lines, logger } = watch();
-    const shop = await openShop(express, {
-      handler: (_req, res) => void res.status(402).send(challenge),
-      options: { logger, strict: false },
+  describe.each(["after", "before"] as const)("with settle: %s", (settle) => {
+    test.each(ANY_TYPE)("an upstream's challenge in a body of any type becomes 502: %s", async (_how, handler) => {
+      const { lines, logger } = watch();
+      const routes = { "GET /paid": { ...PRICED, settle } };
+      const shop = await openShop(express, { handler, routes, options: { logger, strict: false } });
+      expect(await receive(shop)).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
+      expect(shop.facilitator.settled).toEqual(settle === "before" ? [10_000n] : []);
+      expect(lines).toContainEqual(FOUND);
     });
-    expect(await receive(shop)).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
-    expect(shop.facilitator.settled).toEqual([]);
-    expect(lines).toContainEqual(FOUND);
   });
 
   test("a handler's own 402 stays", async () => {
