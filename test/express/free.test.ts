@@ -1,12 +1,12 @@
 /**
  * Free routes are served as without Farebox, and no other route is.
  */
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PriceFunction } from "@farebox/core";
 import express5, { type RequestHandler } from "express";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openShop, PAY_TO, PRICED, type ShopPlan, VERSIONS } from "./shop.js";
 
 const FREE = { price: "$0", free: true } as const;
@@ -43,6 +43,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
 
     test("a free key frees no file whose name only looks like it", async () => {
       const folder = await mkdtemp(join(tmpdir(), "farebox-free-"));
+      onTestFinished(() => rm(folder, { recursive: true }));
       for (const name of ["open.txt", "OPEN.txt"]) await writeFile(join(folder, name), name);
       const shop = await openShop(express, {
         routes: { "GET /files/*": PRICED, "GET /files/open.txt": FREE },
