@@ -6,6 +6,7 @@
  * and `FAREBOX_SEED` repeats exactly that draw.
  *
  * - `FAREBOX_SEED`: the only seed, or the first one of many.
+ * - `FAREBOX_SEED_IS_NEW`: nobody asked for that seed, so the kept ones are drawn from, too. `seed-of-commit.ts` sets it.
  * - `FAREBOX_SECONDS`: for how long each generated test draws again. Unset: once from each seed.
  *
  * @module

@@ -284,6 +284,23 @@ test('by hand with settle: "before", a response that did not reach the client is
   expect(errorsOf([await sale.verify(signed)])[0]).toBe("payment_already_used");
 });
 
+test('by hand with settle: "before", a failure that did not reach the client buys no more than one that did', async () => {
+  for (const [status, runs] of [
+    [404, 1],
+    [500, 2],
+  ] as const) {
+    const { sale, sign, settled } = open({ ...ROUTE, settle: "before" });
+    const signed = await sign();
+    for (let run = 0; run < runs; run++) {
+      const settlement = await verifiedIn(await sale.verify(signed)).settle({ response: { status } });
+      if (settlement.kind !== "settled") throw new Error("not settled");
+      await settlement.undelivered();
+    }
+    expect(errorsOf([await sale.verify(signed)])[0]).toBe("payment_already_used");
+    expect(settled()).toEqual([10_000n]);
+  }
+});
+
 test('by hand with settle: "before", onHandlerFailed hears of the response, and a refund ends the payment', async () => {
   const heard: unknown[] = [];
   const { sale, sign, settled } = open(

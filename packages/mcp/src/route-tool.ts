@@ -15,7 +15,7 @@ import type { ToolSchema } from "./tool-config.js";
 import { describePrice, type ToolRegistration } from "./tool-price.js";
 import { Notifier } from "./tool-progress.js";
 import { PAYMENT_KEY, RETRY_TOKEN_KEY, retryTokenOf, type ToolCall } from "./tool-request.js";
-import { asksForPayment, RECEIPT_KEY, toErrorResult, withoutChallenge } from "./tool-response.js";
+import { hasChallenge, RECEIPT_KEY, toErrorResult, withoutChallenge } from "./tool-response.js";
 import { type ReadSchema, readSchemaOf } from "./tool-schema.js";
 
 /** A tool that is a route. It has the route's price. */
@@ -158,7 +158,7 @@ function toToolResult(response: AppResponse): CallToolResult {
     ...(Object.keys(_meta).length === 0 ? {} : { _meta }),
   };
   // Our own challenge has a header.
-  if (result.isError === true && headers["payment-required"] === undefined && asksForPayment(result)) {
+  if (result.isError === true && headers["payment-required"] === undefined && hasChallenge(result)) {
     return withoutChallenge(result);
   }
   return isStreamed(response) ? withTrailers(result, response) : result;

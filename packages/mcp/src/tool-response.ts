@@ -34,7 +34,7 @@ export async function checkResult(
   const read = CallToolResultSchema.safeParse(sent);
   if (!isJsonObject(sent) || !read.success) return invalidResult("the tool did not return a valid result");
   const result = withoutPayments({ ...sent, content: read.data.content });
-  if (result.isError === true && asksForPayment(result)) return toErrorResult(FOREIGN);
+  if (result.isError === true && hasChallenge(result)) return toErrorResult(FOREIGN);
   if (outputSchema === undefined || read.data.isError === true) return result;
   if (read.data.structuredContent === undefined) return invalidResult("the tool returned no structured content");
   const parsed = await safeParseAsync(outputSchema, read.data.structuredContent);
@@ -51,7 +51,7 @@ function withoutPayments(result: CallToolResult): CallToolResult {
 const FOREIGN = "The tool gets its result from a server that asks for a payment.";
 
 /** Whether a result is the challenge of a server behind the tool: a client would pay that server's seller, and send it here. */
-export function asksForPayment({ structuredContent, content }: CallToolResult): boolean {
+export function hasChallenge({ structuredContent, content }: CallToolResult): boolean {
   const [first] = content;
   return isChallenge(structuredContent) || (first?.type === "text" && isChallenge(parseOwn(first.text)));
 }

@@ -333,8 +333,8 @@ class HandPayment implements PaymentByHand {
     if (status >= 400) await admission.fail(status);
     admission.done();
     const headers = isFailed ? [...admission.headers, ...admission.failureHeaders] : admission.headers;
-    // The response was streamed, as with a handler: it is not kept, but made once more.
-    return settled(headers, given, () => admission.cancel());
+    // The response was streamed, as with a handler: it is not kept, but made once more. What a failure is owed has been decided.
+    return settled(headers, given, async () => (status >= 400 ? undefined : admission.cancel()));
   }
 
   async #release(reason: "not_chargeable" | "client_gone"): Promise<void> {

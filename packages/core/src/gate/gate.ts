@@ -49,7 +49,7 @@ import type { Listings } from "../settlement/listings.js";
 import type { OpenStore } from "../settlement/open-store.js";
 import { contextOf, explain, factsOf } from "../settlement/outcome.js";
 import { type Settler, settlingContextOf } from "../settlement/settle.js";
-import type { PaymentStore } from "../store/payment-store.js";
+import type { PaymentRecord, PaymentStore } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
 import type { Deadlines } from "./deadline.js";
@@ -580,14 +580,16 @@ export class Gate {
     const { status, error, reason, field, identity, former } = refused;
     const { route } = matched;
     const { store, events } = this.#deps;
+    const record = identity === undefined ? undefined : await store.find(identity);
     // Where the price is the request's, the payment may be for another request.
     const isByRequest = route.isByRequest || matched.request.resource !== undefined;
-    const decided = isByRequest || former === undefined ? undefined : await this.#decideFormer(matched, former);
-    if (decided !== undefined) return decided;
+    if (record !== undefined && former !== undefined && !isByRequest) {
+      const decided = await this.#decideFormer(matched, former, record);
+      if (decided !== undefined) return decided;
+    }
     if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
     else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-    // The seller may have changed the offer since: the payment may yet turn out to have paid.
-    const record = identity === undefined ? undefined : await store.find(identity);
+    // The payment may yet turn out to have paid.
     if (record !== undefined && isOpen(record)) return respond(inProgress());
     return respond(await challenge(route, toOccasion(matched, error), { status }));
   }
@@ -596,22 +598,24 @@ export class Gate {
    * The seller has changed its offers since. A payment that has a record for this very request and for the terms that it names gets what
    * the record gives: it may have paid, and its payer may have nothing for it yet.
    */
-  async #decideFormer(matched: MatchedRequest, former: ReadPayment): Promise<Decision | undefined> {
+  async #decideFormer(
+    matched: MatchedRequest,
+    former: ReadPayment,
+    found: PaymentRecord,
+  ): Promise<Decision | undefined> {
     const { store, signatures, replay, now, timer, copyWaitMs } = this.#deps;
     const untilMs = now() + copyWaitMs;
-    const find = () => store.find(former.reading.identity);
-    let record = await find();
-    if (record === undefined) return undefined;
     const checked = signatures.check(former);
     if (checked.kind === "refused") return undefined;
     const bodyDigest = await digestOf(matched.request, { timer, isGood: async () => true });
     if (typeof bodyDigest !== "string") return undefined;
     const paid = toPaidRequest(matched, checked, bodyDigest);
+    let record: PaymentRecord | undefined = found;
     for (let isFirst = true; record?.binding === paid.claim.binding; isFirst = false) {
       const decision = await replay.decide(paid, record, untilMs);
       if (decision !== undefined) return decision;
       if (!isFirst) return respond(inProgress());
-      record = await find();
+      record = await store.find(found.identity);
     }
     return undefined;
   }

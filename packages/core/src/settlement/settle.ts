@@ -381,7 +381,6 @@ export class Settler {
   }
 }
 
-/** A hash of EVM. */
 /** A hash of EVM, which some write without its prefix. Ids of other chains have other lengths. */
 const HEX = /^(?:0x)?[0-9a-f]{64}$/i;
 
