@@ -5,7 +5,7 @@
  */
 
 /**
- * Those that wait for processes to die, install what a stranger would, send floods, or look at pages in a browser: `pnpm test:slow`. The
+ * Those that wait for processes to die, start many, install what a stranger would, send floods, or look at pages in a browser: `pnpm test:slow`. The
  * script finds the names in this file, as those of the first list.
  */
 export const SLOW: readonly string[] = [
@@ -33,6 +33,12 @@ export const SLOW: readonly string[] = [
   "test/security/two-processes.test.ts",
   "test/source/clocks.test.ts",
   "test/source/regular-expressions.test.ts",
+  "test/wrapped/express-async-errors.test.ts",
+  "test/wrapped/express-promise-router.test.ts",
+  "test/wrapped/nothing.test.ts",
+  "test/wrapped/open-telemetry.test.ts",
+  "test/wrapped/sentry.test.ts",
+  "test/wrapped/tables-of-requests.test.ts",
 ];
 
 /** Those that draw cases and are slow: `pnpm test:long`. */

@@ -7,7 +7,9 @@ import { request } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import express5, { type Express, type IRouter } from "express";
-import type { Path, Step, Subject, Version } from "./case.js";
+import type { Path, Place, Step, Subject, Version } from "./case.js";
+import { functionOf } from "./functions.js";
+import type { Till } from "./sellers.js";
 
 type ExpressModule = typeof express5;
 type Handler = express5.RequestHandler;
@@ -20,8 +22,8 @@ const EXPRESS: Readonly<Record<Version, ExpressModule>> = { 5: express5, 4: requ
 /** What an app is built from besides its case. */
 export interface Surroundings {
   readonly version: Version;
-  /** The payment middleware. */
-  readonly table: Handler;
+  /** Makes the payment middleware. */
+  readonly till: Till;
   /** The folder that holds the site's files. */
   readonly site: string;
   /** Port of the server that proxies send requests on to. */
@@ -54,7 +56,7 @@ export function buildApp({ app: steps, settings }: Subject, surroundings: Surrou
   return { app, takeReached };
 }
 
-interface Mounting extends Surroundings {
+export interface Mounting extends Surroundings {
   readonly note: () => void;
 }
 
@@ -63,10 +65,11 @@ function mountAll(onto: IRouter, steps: readonly Step[], mounting: Mounting): vo
 }
 
 function mount(onto: IRouter, step: Step, mounting: Mounting): void {
-  const { version, note } = mounting;
+  const { version, note, till } = mounting;
+  const pathOf = (path: Path) => (typeof path === "string" ? path : path[version]);
   switch (step.kind) {
     case "table":
-      onto.use(step.at, mounting.table);
+      onto.use(step.at, till.table(step.of));
       break;
     case "rewrite":
       onto.use(rewriting(step.from, step.to));
@@ -75,12 +78,26 @@ function mount(onto: IRouter, step: Step, mounting: Mounting): void {
       onto.use(overriding);
       break;
     case "route":
-      for (const verb of step.verbs) onto[verb](pathFor(step.path, version), answering(note));
+      for (const verb of step.verbs) {
+        onto[verb](placeFor(step.place, version), ...step.functions.map((work) => functionOf(work, mounting)));
+      }
+      break;
+    case "chain": {
+      const route = onto.route(placeFor(step.place, version));
+      for (const { verb, functions } of step.calls) route[verb](...functions.map((work) => functionOf(work, mounting)));
+      break;
+    }
+    case "use":
+      onto.use(pathOf(step.at), ...step.functions.map((work) => functionOf(work, mounting)));
       break;
     case "router": {
-      const router = EXPRESS[version].Router();
-      mountAll(router, step.steps, mounting);
-      onto.use(pathFor(step.at, version), router);
+      const router = routerOf(step.steps, mounting);
+      for (const at of step.at) onto.use(pathOf(at), router);
+      break;
+    }
+    case "wrapped": {
+      const router = routerOf(step.steps, mounting);
+      onto.use(pathOf(step.at), (req, res, next) => router(req, res, next));
       break;
     }
     case "static":
@@ -94,15 +111,21 @@ function mount(onto: IRouter, step: Step, mounting: Mounting): void {
   }
 }
 
-function pathFor(path: Path, version: Version): string {
-  return typeof path === "string" ? path : path[version];
+function routerOf(steps: readonly Step[], mounting: Mounting) {
+  const router = EXPRESS[mounting.version].Router();
+  mountAll(router, steps, mounting);
+  return router;
 }
 
-function answering(note: () => void): Handler {
-  return (_req, res) => {
-    note();
-    res.send("served");
-  };
+function placeFor(place: Place, version: Version): string | RegExp | string[] {
+  if (typeof place === "string") return place;
+  if ("regexp" in place) return new RegExp(place.regexp);
+  if (isList(place)) return place.map((path) => (typeof path === "string" ? path : path[version]));
+  return place[version];
+}
+
+function isList(place: Exclude<Place, string>): place is readonly Path[] {
+  return Array.isArray(place);
 }
 
 function rewriting(from: string, to: string): Handler {

@@ -5,9 +5,10 @@
  */
 import type express5 from "express";
 import type { IRouter, Request, RequestHandler, Response } from "express";
-import type { GroupPlan, ItemPlan, Key, Rewriter, RoutePlan } from "./app-plan.js";
-import { isMounted, passesOn } from "./app-plan.js";
-import { type Path, samplePath, toRegExp, writeKeyRoutes, writePath } from "./path.js";
+import type { GroupPlan, HandlerForm, ItemPlan, Key, RouteMethod, RoutePlan, TableForm } from "./app-plan.js";
+import { isMounted, passesOn, takesMethod } from "./app-plan.js";
+import { asConnectApp, inForm, REWRITE, resourceOf } from "./handlers.js";
+import { type Path, toRegExp, writeKeyRoutes, writePath } from "./path.js";
 import type { ResolvedApp, Route } from "./resolved-app.js";
 
 export type ExpressModule = typeof express5;
@@ -18,10 +19,26 @@ export interface Run {
   readonly method: string;
   /** What the server behind a proxy makes of the path, or a file server. */
   readonly resource: string | undefined;
+  /** Of a chain: which of its functions. */
+  readonly part: "first" | "second";
 }
 
-/** A handler, or a key, that a request would get to without payments. */
-export type Touch = Run | { readonly key: Key; readonly method: string; readonly isAtTable: boolean };
+/** A key whose path a request has. */
+export interface KeyTouch {
+  readonly key: Key;
+  readonly method: string;
+  readonly isAtTable: boolean;
+  /** Whether the seller had this path in mind: the table also takes a full path for one below its mount. */
+  readonly isMeant: boolean;
+}
+
+/** A request passes the table. */
+export interface TableTouch {
+  readonly table: true;
+}
+
+/** What a request would get to without payments. */
+export type Touch = Run | KeyTouch | TableTouch;
 
 /** How the app is told about payments. */
 export interface Parts {
@@ -40,31 +57,70 @@ export interface BuiltApp {
 
 /** Builds the app with its payments. Every handler answers. */
 export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts): BuiltApp {
-  const handlers = (route: Route): RequestHandler[] => {
-    const note = (req: Request) => parts.ran({ route, method: req.method, resource: resourceOf(route, req) });
-    const handler = (req: Request, res: Response) => {
-      note(req);
-      res.end(`handler ${route.id}`);
-    };
-    const files = () => express.static(parts.site, { extensions: ["html"], setHeaders: (res) => note(res.req) });
-    if (passesOn(route.plan)) return [(_req, _res, next) => next()];
-    const last = route.plan.sort === "files" ? files() : handler;
-    return route.price.by === "charge" ? [parts.charge(route), last] : [last];
+  const handlersOf = (route: Route): readonly RequestHandler[][] => {
+    const { plan, price } = route;
+    if (passesOn(plan)) return [[passing], [passing]];
+    const functions = (["first", "second"] as const).map((part) => {
+      const note = (req: Request) => parts.ran({ route, method: req.method, resource: resourceOf(route, req), part });
+      if (plan.sort === "files") {
+        return [express.static(parts.site, { extensions: ["html"], setHeaders: (res) => note(res.req) })];
+      }
+      return inForm(plan.form, (req: Request, res: Response) => {
+        note(req);
+        res.end(`handler ${route.id}`);
+      });
+    });
+    const charge = price.by === "charge" ? [parts.charge(route)] : [];
+    return functions.map((some, at) => {
+      const own = plan.sort === "connect" ? [asConnectApp(some)] : some;
+      // The sign-in may be before the charge.
+      const isBehind = own.length > 1 && route.id % 2 === 0;
+      if (at === 1) return own;
+      return isBehind ? [...own.slice(0, -1), ...charge, ...own.slice(-1)] : [...charge, ...own];
+    });
   };
   const { keys, plan } = app;
   const halves = [keys.filter((_, at) => at % 2 === 0), keys.filter((_, at) => at % 2 === 1)];
   const table = () => {
-    const tables = (plan.split ? halves : [keys]).filter(({ length }) => length > 0).map(parts.table);
-    return plan.wrapped
-      ? tables.map(
-          (one): RequestHandler =>
-            (req, res, next) =>
-              one(req, res, next),
-        )
-      : tables;
+    const filled = (plan.split ? halves : [keys]).filter(({ length }) => length > 0);
+    return filled.map((some) => inTableForm(plan.table, () => parts.table(some)));
   };
-  return build(express, app, { table, handlers, methodOf: (route) => route.plan.method });
+  return build(express, app, { table, handlersOf, methodOf: (_, method) => method });
 }
+
+const passing: RequestHandler = (_req, _res, next) => next();
+
+/** How requests come to a table. */
+function inTableForm(form: TableForm, make: () => RequestHandler): RequestHandler {
+  switch (form) {
+    case "seen":
+      return make();
+    case "wrapped": {
+      const one = make();
+      return (req, res, next) => one(req, res, next);
+    }
+    case "per request":
+      return (req, res, next) => make()(req, res, next);
+    case "per tenant": {
+      const tables = new Map<string, RequestHandler>();
+      return (req, res, next) => {
+        const tenant = req.get("x-tenant") ?? "";
+        const own = tables.get(tenant) ?? make();
+        tables.set(tenant, own);
+        return own(req, res, next);
+      };
+    }
+    default:
+      return form satisfies never;
+  }
+}
+
+const TABLE_TEXTS: Readonly<Record<TableForm, string>> = {
+  seen: "payments.routes(keys)",
+  wrapped: "(req, res, next) => table(req, res, next)",
+  "per request": "(req, res, next) => payments.routes(keys)(req, res, next)",
+  "per tenant": "(req, res, next) => tableOf(tenant)(req, res, next)",
+};
 
 /**
  * Builds the app without its payments, where every handler only says that it was reached. Routes take any method here,
@@ -73,14 +129,16 @@ export function buildApp(express: ExpressModule, app: ResolvedApp, parts: Parts)
 export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (touched: Touch) => void): BuiltApp {
   const { caseSensitive, strict } = app.plan;
   // A key is honoured relative to the mount and as the full path, whichever of them its seller had in mind.
-  const relativeTo = ({ chain }: Key) => chain.slice(app.siteChain.length);
+  const relative = new Map(app.keys.map((key) => [key, key.chain.slice(app.siteChain.length)]));
+  const relativeTo = (key: Key) => relative.get(key) ?? key.chain;
   const written = (key: Key) => (key.plan.full ? key.chain : relativeTo(key));
   const keyRoutes = (settings: Settings, isAtTable: boolean, chainOf: (key: Key) => readonly Path[]) => {
     const router = express.Router(settings);
     for (const key of app.keys) {
       for (const chain of new Set([chainOf(key), written(key)])) {
+        const isMeant = chain === chainOf(key);
         router.all(writeKeyRoutes(chain, app.plan.dialect, key.plan), (req, _res, next) => {
-          touch({ key, method: req.method, isAtTable });
+          touch({ key, method: req.method, isAtTable, isMeant });
           next();
         });
       }
@@ -94,22 +152,34 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
       seen(Object.assign(Object.create(req), { url: req.baseUrl + req.path, baseUrl: "" }), res, () => {});
     next();
   };
+  const passed: RequestHandler = (_req, _res, next) => {
+    touch({ table: true });
+    next();
+  };
   return build(express, app, {
     first: seen,
-    table: (settings) => [seeWhole, keyRoutes(settings, true, relativeTo)],
+    table: (settings) => [passed, seeWhole, keyRoutes(settings, true, relativeTo)],
     behindRewriters: (settings) => [
       keyRoutes(settings, false, relativeTo),
       keyRoutes(settings, false, (key) => key.chain),
     ],
-    handlers: (route) => [
-      seeWhole,
-      (req, _res, next) => {
-        touch({ route, method: req.method, resource: resourceOf(route, req) });
+    handlersOf: (route) => {
+      const noteTouch: RequestHandler = (req, _res, next) => {
+        const { method } = req;
+        touch({ route, method, resource: resourceOf(route, req), part: partOf(route.plan, method) });
         next();
-      },
-    ],
+      };
+      const handlers = [seeWhole, noteTouch];
+      // An app of another framework does not take all that a function takes.
+      return [route.plan.sort === "connect" ? [asConnectApp(handlers)] : handlers, []];
+    },
     methodOf: () => "all",
   });
+}
+
+/** Which function of a chain gets a request. */
+function partOf({ sort, method, second }: RoutePlan, asked: string): Run["part"] {
+  return sort === "chain" && !takesMethod(method, asked) && takesMethod(second, asked) ? "second" : "first";
 }
 
 interface Settings {
@@ -123,8 +193,9 @@ interface Hooks {
   readonly table: (settings: Settings) => readonly RequestHandler[];
   /** Comes behind what rewrites a request between table and routes. */
   readonly behindRewriters?: (settings: Settings) => readonly RequestHandler[];
-  readonly handlers: (route: Route) => RequestHandler[];
-  readonly methodOf: (route: Route) => RoutePlan["method"];
+  /** The functions of a route; of a chain, those of both methods. */
+  readonly handlersOf: (route: Route) => readonly RequestHandler[][];
+  readonly methodOf: (route: Route, method: RouteMethod) => RouteMethod;
 }
 
 interface Container extends Settings {
@@ -153,16 +224,14 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
     if (route === undefined) throw new TypeError("a route that was not resolved");
     const path = writePath([...prefix, item.path], plan.dialect);
     const paths = pathsOf(item, prefix);
-    if (isMounted(item)) router.use(path, ...hooks.handlers(route));
-    else router[hooks.methodOf(route)](paths as string, ...hooks.handlers(route));
-    const charge = route.price.by === "charge" ? "charge, " : "";
-    const written = paths instanceof RegExp ? String(paths) : JSON.stringify(paths);
-    const handler = passesOn(item)
-      ? "(req, res, next) => next()"
-      : item.sort === "files" || item.sort === "proxy"
-        ? `${item.sort} ${route.id}`
-        : `handler ${route.id}`;
-    say(`${name}.${isMounted(item) ? "use" : item.method}(${written}, ${charge}${handler})`);
+    const [first = [], second = []] = hooks.handlersOf(route);
+    if (isMounted(item)) router.use(path, ...first);
+    else if (item.sort === "chain") {
+      const chain = router.route(path);
+      chain[hooks.methodOf(route, item.method)](...first);
+      if (second.length > 0) chain[hooks.methodOf(route, item.second)](...second);
+    } else router[hooks.methodOf(route, item.method)](paths as string, ...first);
+    say(`${name}.${describeRoute(route, paths)}`);
   }
 
   function pathsOf({ sort, path, alias }: RoutePlan, prefix: readonly Path[]): string | string[] | RegExp {
@@ -209,9 +278,9 @@ function build(express: ExpressModule, app: ResolvedApp, hooks: Hooks): BuiltApp
     if (path === undefined) router.use(...handlers);
     else router.use(path, ...handlers);
     const where = path === undefined ? "" : `${JSON.stringify(path)}, `;
-    const table = plan.wrapped ? "(req, res, next) => payments(req, res, next)" : "payments";
+    const second = plan.split ? ", and another one" : "";
     say(
-      `${name}.use(${where}${table}${plan.split ? ", payments2" : ""}${plan.followed ? ", (req, res, next) => next()" : ""})`,
+      `${name}.use(${where}${TABLE_TEXTS[plan.table]}${second}${plan.followed ? ", (req, res, next) => next()" : ""})`,
     );
     for (const [at, rewriter] of between.entries()) {
       router.use(rewriter);
@@ -243,6 +312,24 @@ interface TablePlace {
   readonly settings: Settings;
 }
 
+function describeRoute({ plan, price, id }: Route, paths: string | readonly string[] | RegExp): string {
+  const charge = price.by === "charge" ? "charge, " : "";
+  const written = paths instanceof RegExp ? String(paths) : JSON.stringify(paths);
+  const isOther = plan.sort === "files" || plan.sort === "proxy" || plan.sort === "connect";
+  const name = `${isOther ? plan.sort : "handler"} ${id}`;
+  const handler = passesOn(plan)
+    ? "(req, res, next) => next()"
+    : plan.sort === "files"
+      ? name
+      : inWords(plan.form, name);
+  if (plan.sort === "chain") return `route(${written}).${plan.method}(${charge}${handler}).${plan.second}(${handler})`;
+  return `${isMounted(plan) ? "use" : plan.method}(${written}, ${charge}${handler})`;
+}
+
+function inWords(form: HandlerForm, name: string): string {
+  return form === "behind sign-in" ? `requireAuth, ${name}` : form === "two arguments" ? name : `${name} (${form})`;
+}
+
 function createContainer(express: ExpressModule, group: GroupPlan): IRouter & RequestHandler {
   const { caseSensitive, strict } = group;
   if (group.sort === "router") return express.Router({ caseSensitive, strict });
@@ -256,57 +343,4 @@ function applySettings(app: ReturnType<ExpressModule>, { caseSensitive, strict }
   app.set("env", "test");
   if (caseSensitive) app.enable("case sensitive routing");
   if (strict) app.enable("strict routing");
-}
-
-const REWRITE: Readonly<Record<Rewriter, (app: ResolvedApp) => RequestHandler>> = {
-  "strips /v9": () => rewriteUrl((url) => url.replace(/^\/v9(?=\/)/, "")),
-  "collapses slashes": () => rewriteUrl((url) => url.replace(/\/{2,}/g, "/")),
-  "decodes the URL": () => rewriteUrl(decodeURIComponent),
-  "sends /go elsewhere": ({ routes }) => {
-    const target = samplePath(routes[0]?.chain ?? [], 0);
-    return rewriteUrl((url) => (url === "/go" ? target : url));
-  },
-  "overrides the method": () => (req, _res, next) => {
-    req.method = req.get("x-http-method-override")?.toUpperCase() ?? req.method;
-    next();
-  },
-  "overrides the method by query": () => (req, _res, next) => {
-    req.method = /[?&]_method=([A-Z]+)/.exec(req.url)?.[1] ?? req.method;
-    next();
-  },
-  "lower-cases the path": () => rewriteUrl((url) => url.replace(/^[^?#]*/, (path) => path.toLowerCase())),
-  "resolves dots": () => rewriteUrl((url) => url.replace(/^\/[^?#]*/, resolveDots)),
-};
-
-function rewriteUrl(rewrite: (url: string) => string): RequestHandler {
-  return (req, _res, next) => {
-    try {
-      req.url = rewrite(req.url);
-    } catch {
-      // A malformed URL stays as it is.
-    }
-    next();
-  };
-}
-
-function resolveDots(path: string): string {
-  const segments: string[] = [];
-  for (const segment of path.split("/").slice(1)) {
-    if (segment === "..") segments.pop();
-    else if (segment !== ".") segments.push(segment);
-  }
-  return `/${segments.join("/")}`;
-}
-
-/** What the server behind a proxy serves: it decodes twice, and cares neither for slashes, dots nor case. */
-function resourceOf({ plan }: Route, { path }: Request): string | undefined {
-  if (plan.sort !== "proxy" && plan.sort !== "files") return undefined;
-  try {
-    const decoded = decodeURIComponent(decodeURIComponent(path)).replaceAll("\\", "/");
-    return resolveDots(decoded.replace(/\/{2,}/g, "/"))
-      .replace(/(.)\/$/, "$1")
-      .toLowerCase();
-  } catch {
-    return undefined;
-  }
 }

@@ -28,7 +28,9 @@ const EXPECTED: Readonly<Record<Must, string>> = {
   priced: "402",
   free: "200, handler ran unpaid",
   refused: "400",
+  denied: "404",
   preflight: "204",
+  allowed: "200",
   "not found": "404",
   "does not start": "did not start",
 };

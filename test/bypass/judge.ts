@@ -10,7 +10,7 @@ import { Socket } from "node:net";
 import { FareboxError } from "@farebox/core";
 import { createPayments } from "@farebox/express";
 import type { RequestHandler } from "express";
-import { type Cents, coversMethod, isMounted, servesMethod } from "./app-plan.js";
+import { type Cents, servesMethod } from "./app-plan.js";
 import {
   type BuiltApp,
   buildApp,
@@ -20,11 +20,12 @@ import {
   type Run,
   type Touch,
 } from "./build-app.js";
+import { hasOnePrice, isFreeOptions, isMetFirst, isOfKey, isRun, mayPay, mustPay, pricesOf } from "./oracle.js";
 import type { Dialect } from "./path.js";
-import { chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
+import { askedPrice, chargeFor, type Purse, priceOf, watchStore } from "./purse.js";
 import type { RawAnswer, RawLine } from "./raw-line.js";
 import { type RequestPlan, writeRequest } from "./request-plan.js";
-import { isCoveredByChance, isPriced, isProxyOfAll, pricesOf, type ResolvedApp, type Route } from "./resolved-app.js";
+import type { ResolvedApp, Route } from "./resolved-app.js";
 
 export interface Court {
   readonly name: Dialect;
@@ -39,6 +40,8 @@ export interface Court {
 
 /** What a run has shown, so that a test can tell that it was no empty one. */
 export interface Tally {
+  /** Layouts. */
+  apps: number;
   requests: number;
   /** Requests that would have reached a priced handler, and brought no payment. */
   stopped: number;
@@ -49,7 +52,7 @@ export interface Tally {
 }
 
 export function createTally(): Tally {
-  return { requests: 0, stopped: 0, sold: 0, given: 0 };
+  return { apps: 0, requests: 0, stopped: 0, sold: 0, given: 0 };
 }
 
 /** What is wrong with the outcome of a request. */
@@ -66,6 +69,7 @@ export async function judgeApp(
 ): Promise<readonly Finding[]> {
   const stand = await openStand(court, app);
   if (stand.kind === "refused") return [stand.finding];
+  tally.apps++;
   const findings: Finding[] = [];
   for (const request of requests) {
     const seen = await stand.send(request);
@@ -125,8 +129,9 @@ async function openStand({ name, express, line, purse, site }: Court, app: Resol
     const problem = "the table was refused";
     return { kind: "refused", finding: { problem, report: `${name}: ${problem}: ${built.message}` } };
   }
-  // Otherwise a table meets its app with the first request that it gets, which may be after its routes had theirs.
-  if (app.plan.isReady || !app.isFirst || app.isLost) await payments.ready(built.listener);
+  // A function that calls the app hides it: a table then meets it with its first request, which may be after its routes had theirs.
+  const isFound = app.plan.listener === "app" || (app.isFirst && !app.isLost);
+  if (app.plan.isReady || !isFound) await payments.ready(built.listener);
   const probe = buildProbe(express, app, (touch) => void touched.push(touch));
   const listener = built.listener as Parameters<RawLine["serve"]>[0];
 
@@ -141,9 +146,10 @@ async function openStand({ name, express, line, purse, site }: Court, app: Resol
       const payment = cents === undefined ? undefined : await purse.take(cents);
       const claimsBefore = claims();
       let looked: Promise<void> | undefined;
-      line.serve(listener, (req) => {
+      const look = (req: IncomingMessage) => {
         looked = lookInto(probe.listener, req);
-      });
+      };
+      line.serve(listener, { isListener: app.plan.listener === "app", look });
       const answer = await line.ask(request.text(payment), request.method);
       await looked;
       const claimed = claims() - claimsBefore;
@@ -185,15 +191,14 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   const { answer, ran, claims } = seen;
   if (answer.kind === "unanswered") return `not answered: ${answer.problem}`;
   if (answer.status >= 500 && !isOfFiles(seen)) return `failed: ${answer.status}`;
-  const unpaid = ran.find((run) => isPriced(app, run.route, run) === true || isPricedByItsPath(app, seen, run));
-  if (unpaid !== undefined && claims === 0) return `handler ${unpaid.route.id} ran without payment`;
-  const free = ran.find((run) => isFree(app, run));
-  if (free !== undefined && claims > 0 && !isChargeable(seen) && !(app.opaque && isOddlyWritten(seen.requestLine)))
-    return `handler ${free.route.id} is free, and was charged`;
+  const unpaid = claims === 0 ? ran.find((run) => mustPay(app, seen, run)) : undefined;
+  if (unpaid !== undefined) return `handler ${unpaid.route.id} ran without payment`;
+  const free = claims > 0 ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
+  if (free !== undefined) return `handler ${free.route.id} is free, and was charged`;
   const other = claims > 0 ? ran.find((run) => isOtherPrice(app, seen, run)) : undefined;
   if (other !== undefined) return `handler ${other.route.id} was charged at another's price`;
   if (ran.length > 0) return undefined;
-  return refusalProblem(app, seen, answer.status) ?? unsoldProblem(app, seen, answer.status);
+  return refusalProblem(app, seen, answer) ?? unsoldProblem(app, seen, answer.status);
 }
 
 /** Express 4 serves no files to requests in absolute form, and fails. */
@@ -201,81 +206,49 @@ function isOfFiles({ requestLine, touched }: Seen): boolean {
   return / \w+:/.test(requestLine) && touched.some((touch) => isRun(touch) && touch.route.plan.sort === "files");
 }
 
-/** A table that its seller wraps, or that is late, prices paths as it sees them. */
-function isPricedByItsPath({ plan }: ResolvedApp, { touched }: Seen, { route, method }: Run): boolean {
-  if (!plan.wrapped || plan.late || plan.between.length > 0 || route.price.by !== "table") return false;
-  // A full key is that of one of a route's paths.
-  if (route.ways.length > 1) return false;
-  const { key } = route.price;
-  return coversMethod(key, method) && touched.some((touch) => "key" in touch && touch.key === key && touch.isAtTable);
-}
-
 /** Whether no key that may be meant for the request, nor the handler's own, has the price that was paid. */
-function isOtherPrice(app: ResolvedApp, { cents, touched }: Seen, { route }: Run): boolean {
-  if (cents === undefined || (route.price.by === "free" && !isCoveredByChance(app, route))) return false;
-  const prices = new Set(pricesOf(app, route));
-  for (const touch of touched) {
-    if ("key" in touch) prices.add(touch.key.cents);
-    // What is not a file goes on, paid.
-    else if (isMounted(touch.route.plan) && touch.route.price.by !== "free") prices.add(touch.route.plan.cents);
-  }
-  return !prices.has(cents);
+function isOtherPrice(app: ResolvedApp, seen: Seen, run: Run): boolean {
+  return seen.cents !== undefined && mayPay(app, seen, run) && !pricesOf(app, seen, run).has(seen.cents);
 }
 
 /** A request as any client would send it, with the right payment, is served. */
 function unsoldProblem(app: ResolvedApp, seen: Seen, status: number): string | undefined {
-  const { plan } = app;
   const first = firstServed(seen);
-  if (first === undefined || !seen.isPlain || seen.cents !== first.route.plan.cents || first.method === "OPTIONS")
+  if (first === undefined || !seen.isPlain || seen.cents !== first.route.cents || isNoTarget(seen.requestLine))
     return undefined;
-  const isRewritten = plan.rewriters.length + plan.between.length > 0;
-  if (isRewritten || plan.wrapped || app.opaque || first.route.plan.sort === "files") return undefined;
-  // Only the server behind a proxy of all reads `/x/../secret` as `/secret`. It is refused, and the payment is not claimed:
-  // the same path to another server may be a free page.
-  const isRefused = status === 400 && seen.claims === 0;
-  if (isRefused && isProxyOfAll(first.route.plan) && /[%\\]|\/\./.test(seen.requestLine)) return undefined;
-  if (isPriced(app, first.route, first) !== true || isNoTarget(seen.requestLine)) return undefined;
-  const touchedPrices = seen.touched.flatMap((touch) => ("key" in touch ? [touch.key.cents] : []));
-  const passed = seen.touched.flatMap((touch) => (isRun(touch) ? [...pricesOf(app, touch.route)] : []));
-  const others = [...pricesOf(app, first.route), ...touchedPrices, ...passed].filter((cents) => cents !== seen.cents);
+  // A file that is not there goes on to what is behind.
+  if (app.plan.rewriters.length + app.plan.between.length > 0 || first.route.plan.sort === "files") return undefined;
+  if (!mustPay(app, seen, first) || !isMetFirst(app, seen, first) || first.method === "OPTIONS") return undefined;
+  const others = [...pricesOf(app, seen, first)].filter((cents) => cents !== seen.cents);
   return others.length > 0 ? undefined : `handler ${first.route.id} was paid for, and was not run: ${status}`;
 }
 
-/** Middleware that cannot be seen through may be a router of its own, to which another spelling of a key is the key. */
-function isOddlyWritten(requestLine: string): boolean {
-  const [, target = ""] = requestLine.split(" ");
-  return /[A-Z%\\]|\/\/|\/$/.test(target);
-}
-
-/** A route is free if neither its own key nor another says otherwise. */
-function isFree(app: ResolvedApp, { route }: Run): boolean {
-  return route.price.by === "free" && !isCoveredByChance(app, route);
-}
-
-/** Whether the request would also get to a route that the table prices, or is what a key stands for. */
-function isChargeable({ touched }: Seen): boolean {
-  return touched.some((touch) => {
-    if ("key" in touch) return coversMethod(touch.key, touch.method);
-    return touch.route.price.by === "table" || (touch.route.price.by === "charge" && isMounted(touch.route.plan));
-  });
-}
-
-/** A free route is served, unless the library cannot see what else would get the request. */
-function refusalProblem(app: ResolvedApp, seen: Seen, status: number): string | undefined {
+/** A free route is served, and one that is priced asks for its price, once it is clear which key is the request's. */
+function refusalProblem(app: ResolvedApp, seen: Seen, answer: Answered): string | undefined {
+  const { status, body } = answer;
+  const isTarget = !isNoTarget(seen.requestLine) && !isDecoded(app);
+  if (body.includes('"ambiguous_path"') && isTarget && hasOnePrice(app)) return "all readings have one price: 400";
   const first = firstServed(seen);
-  if (first === undefined || isChargeable(seen) || !isFree(app, first)) return undefined;
-  // A file that is not there goes on to what is behind.
-  if (first.route.plan.sort === "files") return undefined;
+  // A file that is not there goes on to what is behind. Node itself refuses more than 16 KB of head.
+  if (first === undefined || first.route.plan.sort === "files" || status === 431) return undefined;
+  if (status === 402 && isFreeOptions(app, seen, first.method)) return "OPTIONS is never priced: 402";
+  if (mayPay(app, seen, first)) return offerProblem(app, seen, first, answer);
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
-  if (first.method === "OPTIONS" && status === 200) return undefined;
-  // A function at a mount is asked before the middleware behind it rewrites the path.
-  const isUnclear = app.opaque || app.plan.between.length > 0;
-  if (isUnclear && isOddlyWritten(seen.requestLine) && (status === 400 || status === 402)) return undefined;
-  // Node's own answer to more than 16 KB of head.
-  if (status === 431) return undefined;
-  if (status === 400 && (isNoTarget(seen.requestLine) || isDecoded(app))) return undefined;
+  if (first.method === "OPTIONS" && (status === 200 || status === 204)) return undefined;
+  if (status === 400 && !isTarget) return undefined;
   return `handler ${first.route.id} is free, and was not run: ${status}`;
 }
+
+/** What a request without payment is asked for. */
+function offerProblem(app: ResolvedApp, seen: Seen, first: Run, { head, status }: Answered): string | undefined {
+  if (status !== 402 || !seen.isPlain || isNoTarget(seen.requestLine) || app.plan.between.length > 0) return undefined;
+  if (!isMetFirst(app, seen, first)) return undefined;
+  const asked = askedPrice(head);
+  const isRight = asked === undefined || [...pricesOf(app, seen, first)].some((cents) => cents === asked);
+  return isRight ? undefined : `handler ${first.route.id} is offered at another's price: ${asked} ct`;
+}
+
+type Answered = Extract<RawAnswer, { kind: "answered" }>;
 
 /**
  * What is no target of a request may be refused: signs that no URL has, and fragments, which no client sends.
@@ -295,10 +268,6 @@ function isDecoded({ plan }: ResolvedApp): boolean {
 /** The handler that would have answered. */
 function firstServed({ touched }: Seen): Run | undefined {
   return touched.filter(isRun).find(({ route, method }) => servesMethod(route.plan, method));
-}
-
-function isRun(touch: Touch): touch is Run {
-  return "route" in touch;
 }
 
 function strayProblem(court: Court): string | undefined {
@@ -328,7 +297,8 @@ function describe({ name }: Court, app: ResolvedApp, { built, seen, problem }: T
   return [
     `${name}: ${problem}`,
     ...built.registrations.map((line) => `    ${line}`),
-    `  table:    ${list(app.keys.map(({ text }) => JSON.stringify(text)))}`,
+    `  table:    ${list(app.keys.map(({ text, cents }) => `${JSON.stringify(text)} at ${cents} ct`))}`,
+    `  listener: ${app.plan.listener === "app" ? "app" : "(req, res) => app(req, res)"}${app.plan.isReady ? ", ready" : ""}`,
     `  prices:   ${list(app.routes.map(describePrice))}`,
     `  request:  ${shorten(JSON.stringify(seen.requestLine))}${override === undefined ? "" : `, overridden by ${override}`}`,
     `  payment:  ${seen.cents === undefined ? "none" : `${seen.cents} ct`}, ${seen.claims} claimed`,
@@ -343,11 +313,12 @@ function shorten(text: string): string {
   return text.length > 500 ? `${text.slice(0, 500)}… (${text.length} characters)` : text;
 }
 
-function describePrice({ id, price, plan }: Route): string {
-  const cents = price.by === "free" ? "" : ` at ${plan.cents} ct`;
-  return `handler ${id} ${price.by === "table" ? `by ${JSON.stringify(price.key.text)}` : price.by}${cents}`;
+function describePrice({ id, price, cents }: Route): string {
+  const at = price.by === "free" ? "" : ` at ${cents} ct`;
+  return `handler ${id} ${price.by === "table" ? `by ${JSON.stringify(price.key.text)}` : price.by}${at}`;
 }
 
 function describeTouch(touch: Touch): string {
-  return isRun(touch) ? `handler ${touch.route.id}` : `the path of ${JSON.stringify(touch.key.text)}`;
+  if (isRun(touch)) return `handler ${touch.route.id}`;
+  return isOfKey(touch) ? `the path of ${JSON.stringify(touch.key.text)}` : "the table";
 }

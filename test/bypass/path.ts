@@ -94,6 +94,14 @@ export const CHILD = below("child", ["", "/child", "/child/of", "/"]);
 
 export const EVERYTHING_BELOW: Path = { pieces: [{ ...WILDCARD, five: "/*below", four: "/*" }], slash: false };
 
+/** Of the page of a site, and of all of its pages. */
+export const PAGE: Path = {
+  pieces: [{ five: "/:page", four: "/:page", samples: ["/home"], loose: "/+[^/]+" }],
+  slash: false,
+};
+
+export const EVERYTHING: Path = { pieces: [{ ...WILDCARD, five: "/{*page}", four: "*" }], slash: false };
+
 /** Whether a path can be a regular expression that Express gives a key's requests to. */
 export function isPlainPath({ pieces }: Path): boolean {
   return pieces.length > 0 && pieces.every(({ samples }) => samples.every((sample) => /^[\w/.-]+$/.test(sample)));

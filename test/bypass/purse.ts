@@ -80,6 +80,15 @@ export function watchStore(): WatchedStore {
   };
 }
 
+/** The price that a response asks for: that of its challenge. */
+export function askedPrice(head: string): number | undefined {
+  const header = /^payment-required: (\S+)/im.exec(head)?.[1];
+  const amount = header === undefined ? undefined : decodePaymentRequired(header)?.accepts[0]?.amount;
+  return amount === undefined ? undefined : Number(amount) / ATOMIC_PER_CENT;
+}
+
+const ATOMIC_PER_CENT = 10_000;
+
 /** What can be generated for the library as it is. */
 export function readFeatures({ facilitator }: Pick<PaymentsOptions, "facilitator">): Features {
   // Its keys are in no app.

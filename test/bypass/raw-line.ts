@@ -4,10 +4,11 @@
  *
  * @module
  */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -16,9 +17,15 @@ export type RawAnswer =
   | { readonly kind: "answered"; readonly status: number; readonly head: string; readonly body: string }
   | { readonly kind: "unanswered"; readonly problem: string };
 
+export interface Serving {
+  /** Whether it listens to the server by itself. */
+  readonly isListener: boolean;
+  readonly look: (req: IncomingMessage) => void;
+}
+
 export interface RawLine {
-  /** Who answers from now on, and who looks at each request before. */
-  serve(listener: RequestListener, look?: (req: IncomingMessage) => void): void;
+  /** Who answers from now on, by itself or called by a function, and who looks at each request before. */
+  serve(listener: RequestListener, how?: Serving): void;
   /** Sends one request; a HEAD request has an answer without body. */
   ask(request: string, method: string): Promise<RawAnswer>;
   /** The request that has no answer yet. A test that ends before one came has found a server that does not respond. */
@@ -26,26 +33,31 @@ export interface RawLine {
   close(): Promise<void>;
 }
 
+const STARTED = "http.server.request.start";
+
 /** Starts the server. */
 export async function openRawLine(): Promise<RawLine> {
   const folder = await mkdtemp(join(tmpdir(), "farebox-"));
   const path = join(folder, "socket");
-  let current: RequestListener = (_req, res) => void res.end();
+  const server = createServer((_req, res) => void res.end());
   let lookFirst: ((req: IncomingMessage) => void) | undefined;
-  const server = createServer((req, res) => {
-    lookFirst?.(req);
-    current(req, res);
-  });
+  const onRequest = (message: unknown) => {
+    const started = message as { readonly request: IncomingMessage; readonly server: unknown };
+    if (started.server === server) lookFirst?.(started.request);
+  };
+  // Before all listeners, of whom there is one.
+  subscribe(STARTED, onRequest);
   // The client decides when a connection ends, so that no request meets one that is just being closed.
   server.keepAliveTimeout = 0;
   server.listen(path);
   await once(server, "listening");
-  const client = createClient(path);
+  const client = createClient({ path });
   let asked: string | undefined;
   return {
-    serve: (listener, look) => {
-      current = listener;
-      lookFirst = look;
+    serve: (listener, how) => {
+      server.removeAllListeners("request");
+      server.on("request", how?.isListener === true ? listener : (req, res) => listener(req, res));
+      lookFirst = how?.look;
     },
     ask: async (request, method) => {
       asked = request;
@@ -56,6 +68,7 @@ export async function openRawLine(): Promise<RawLine> {
     unanswered: () => asked,
     close: async () => {
       client.close();
+      unsubscribe(STARTED, onRequest);
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
@@ -65,11 +78,18 @@ export async function openRawLine(): Promise<RawLine> {
   };
 }
 
-function createClient(path: string) {
+export interface RawClient {
+  /** Sends one request; a HEAD request has an answer without body. */
+  ask(request: string, method: string): Promise<RawAnswer>;
+  close(): void;
+}
+
+/** A client that keeps its connection as long as the server does. */
+export function createClient(to: NetConnectOpts): RawClient {
   let socket: Socket | undefined;
 
   async function ask(request: string, method: string): Promise<RawAnswer> {
-    socket ??= connect(path).setEncoding("latin1");
+    socket ??= connect(to).setEncoding("latin1");
     const asked = socket;
     const answer = await exchange(asked, request, method);
     if (answer.kind === "unanswered" || asked.destroyed || /^connection: close/im.test(answer.head)) {
@@ -79,7 +99,7 @@ function createClient(path: string) {
     return answer;
   }
 
-  return { ask, close: () => socket?.destroy() };
+  return { ask, close: () => void socket?.destroy() };
 }
 
 function exchange(socket: Socket, request: string, method: string): Promise<RawAnswer> {

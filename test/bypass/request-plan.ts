@@ -4,16 +4,34 @@
  * @module
  */
 import fc from "fast-check";
-import { type Cents, isMounted, LABELS, PRICES } from "./app-plan.js";
+import { type Cents, isMounted, LABELS, methodsOf, PRICES } from "./app-plan.js";
 import { samplePath } from "./path.js";
 import type { ResolvedApp } from "./resolved-app.js";
 
 /** Changes a path; `at` says where in it, `pick` which way. */
 type Mutate = (target: string, at: number, pick: number) => string;
 
-const AUTHORITIES = ["http://x", "HTTP://x", "https://u:p@x", "x://y", "http://x?", "http://x;", "http:/", "//x"];
-const SUFFIXES = ["?", "?a=/paid", "#", "#/../free", ";", ";a=b", "%00", "%", "%zz", ".", "%20", ".json", "/*", "%2f"];
-const DOTS = ["/.", "/..", "/x/..", "/%2e", "/%2e%2e", "/%2e%2e/..", "/...", "/.%2e"];
+const AUTHORITIES = [
+  ...["http://x", "HTTP://x", "https://u:p@x", "x://y", "http://x?", "http://x;", "http:/", "//x"],
+  ...["/\\x", "//a@b", "//x:1", "///x", "/\\/x"],
+];
+const SUFFIXES = [
+  ...["?", "?a=/paid", "#", "#/../free", ";", ";a=b", "%00", "%", "%zz", ".", "%20", ".json", "/*", "%2f"],
+  ...["%00.png", ";x=1/", "/;", "%3bx", "/index.html", ".html"],
+];
+const DOTS = [
+  "/.",
+  "/..",
+  "/x/..",
+  "/%2e",
+  "/%2e%2e",
+  "/%2e%2e/..",
+  "/...",
+  "/.%2e",
+  "/a/..;",
+  "/..;a=b",
+  "/x/%2e%2e;",
+];
 const SEPARATORS = ["//", "///", "\\", "%2f", "%2F", "%5c", "/./", ";/", "%252f", "/%20/", "/\\"];
 const PREFIXES = ["/v9", "/?", "/#", "*", "%2f", "\\", "/.", "/..;", ";", "x", "/\\"];
 
@@ -33,7 +51,7 @@ const MUTATIONS = {
   "raw byte at the end": (target, _, pick) => target + (pick % 2 === 0 ? "\u00a0" : "\u00ff"),
   suffix: (target, _, pick) => target + SUFFIXES[pick % SUFFIXES.length],
   prefix: (target, _, pick) => PREFIXES[pick % PREFIXES.length] + target,
-  "absolute form": (target, _, pick) => AUTHORITIES[pick % AUTHORITIES.length] + target,
+  "an authority in front": (target, _, pick) => AUTHORITIES[pick % AUTHORITIES.length] + target,
   "absolute form as any client": (target) => `http://x${target}`,
   // Express cuts mounts off the text that came, by the length of what they are in the text it has parsed and escaped.
   "escaped to another length": (target, at, pick) =>
@@ -107,6 +125,7 @@ export interface RequestPlan {
   readonly way: number;
   /** The amount of the payment, if there is one. */
   readonly pays: "nothing" | "the price" | Cents;
+  readonly tenant: number;
 }
 
 /** Generates requests; which routes they are for is seen when there is an app. */
@@ -139,6 +158,7 @@ export function requestPlans(): fc.Arbitrary<RequestPlan> {
       { weight: 2, arbitrary: fc.constant("the price") },
       { weight: 1, arbitrary: fc.constantFrom(...PRICES) },
     ),
+    tenant: fc.nat(2),
   });
 }
 
@@ -156,24 +176,22 @@ export function writeRequest(plan: RequestPlan, app: ResolvedApp): RawRequest {
   const labelled = app.routes.filter((route) => route.plan.label === plan.label);
   const routes = labelled.length > 0 ? labelled : app.routes;
   const route = routes[plan.label % routes.length];
-  const own =
-    route === undefined || route.plan.method === "all" || isMounted(route.plan)
-      ? "GET"
-      : route.plan.method.toUpperCase();
-  const method = plan.method ?? own;
+  const registered = route === undefined || isMounted(route.plan) ? ["get"] : methodsOf(route.plan);
+  const own = registered[plan.way % registered.length];
+  const method = plan.method ?? (own === undefined || own === "all" ? "GET" : own.toUpperCase());
   const ways = route?.ways ?? [];
   const path = samplePath(ways[plan.way % Math.max(1, ways.length)] ?? [], plan.sample);
   const target = plan.mutations.reduce((so, { kind, at, pick }) => MUTATIONS[kind](so, at, pick), path);
   const isByQuery = plan.override !== undefined && plan.overriddenBy === "query";
   const query = isByQuery ? `${target.includes("?") ? "&" : "?"}_method=${plan.override}` : "";
   const requestLine = `${method} ${toLatin1(target + query)} HTTP/1.1`;
-  const headers = ["Host: x", "Content-Length: 0"];
+  const headers = ["Host: x", "Content-Length: 0", `X-Tenant: ${plan.tenant}`];
   if (plan.override !== undefined && !isByQuery) headers.push(`X-HTTP-Method-Override: ${plan.override}`);
   const { pays } = plan;
   return {
     method,
     requestLine,
-    cents: pays === "nothing" ? undefined : pays === "the price" ? (route?.plan.cents ?? 1) : pays,
+    cents: pays === "nothing" ? undefined : pays === "the price" ? (route?.cents ?? 1) : pays,
     text: (payment) => {
       const paid = payment === undefined ? [] : [`PAYMENT-SIGNATURE: ${payment}`];
       return `${[requestLine, ...headers, ...paid].join("\r\n")}\r\n\r\n`;

@@ -7,25 +7,19 @@ import type { Method } from "@farebox/core";
 import {
   type AppPlan,
   type Cents,
-  coversMethod,
+  type CoveringPlan,
   type GroupPlan,
   type ItemPlan,
+  isFunction,
+  isKeyOfAll,
   isMounted,
   type Key,
+  type KeyPlan,
+  methodsOf,
+  PRICES,
   type RoutePlan,
 } from "./app-plan.js";
-import {
-  CHILD,
-  EVERYTHING_BELOW,
-  FILE,
-  loosePattern,
-  loosePrefix,
-  type Path,
-  RESOURCE,
-  samplePaths,
-  writeKeyPath,
-  writtenOut,
-} from "./path.js";
+import { CHILD, EVERYTHING_BELOW, FILE, type Path, RESOURCE, writeKeyPath } from "./path.js";
 
 export interface Route {
   readonly id: number;
@@ -34,21 +28,24 @@ export interface Route {
   readonly chain: readonly Path[];
   /** All chains of paths that lead to it, or below it. */
   readonly ways: readonly (readonly Path[])[];
+  /** Whether it is behind the table, if that is the first. */
+  readonly isSeen: boolean;
   readonly price: { readonly by: "free" | "charge" } | { readonly by: "table"; readonly key: Key };
+  /** What it costs, if it is not free. */
+  readonly cents: Cents;
 }
 
 export interface ResolvedApp {
   readonly plan: AppPlan;
   readonly routes: readonly Route[];
   readonly keys: readonly Key[];
+  readonly groups: readonly GroupPlan[];
   /** The group that has the table; `undefined`: the app itself. */
   readonly site: GroupPlan | undefined;
   /** Where the table is mounted. */
   readonly siteChain: readonly Path[];
   /** Whether the table gets every request of its routes first. */
   readonly isFirst: boolean;
-  /** Whether the table cannot see the routes. */
-  readonly opaque: boolean;
   /** Whether a router mounts an app. Express then leaves requests to that app, also behind it. */
   readonly isLost: boolean;
 }
@@ -65,18 +62,23 @@ export function resolveApp(plan: AppPlan): ResolvedApp {
   const site = [undefined, ...groups][plan.site % (groups.length + 1)];
   const siteChain = site === undefined ? [] : [...site.above, site.plan].map(({ mount }) => mount);
   const keys = new Map<string, Key>();
-  const routes = found.map((route, id) => withOneKey(resolveRoute(plan, route, { id, site }), keys));
+  const routes = found.map((one, id) => {
+    const route = withOneKey(resolveRoute(plan, one, { id, site }), keys);
+    const covering = route.price.by === "charge" ? coveringKey(plan, one, { route, site }) : undefined;
+    if (covering !== undefined) keepKey(covering, keys);
+    return route;
+  });
   return {
     plan,
     routes,
     keys: [...keys.values()],
+    groups: groups.map((group) => group.plan),
     site: site?.plan,
     siteChain,
     isFirst: !plan.late && (site === undefined || (plan.inside && site.plan.sort !== "flat")),
     isLost: groups.some(({ plan: { sort }, above }) => {
       return sort === "app" && above.findLast((group) => group.sort !== "flat")?.sort === "router";
     }),
-    opaque: plan.wrapped || groups.some((group) => group.plan.sort === "app"),
   };
 }
 
@@ -98,38 +100,68 @@ function walk(
   return { groups, routes };
 }
 
+type Site = Found<GroupPlan> | undefined;
+
 function resolveRoute(
   app: AppPlan,
   { plan, above }: Found<RoutePlan>,
-  { id, site }: { readonly id: number; readonly site: Found<GroupPlan> | undefined },
+  { id, site }: { readonly id: number; readonly site: Site },
 ): Route {
   const chain = [...above.map(({ mount }) => mount), plan.path];
-  const { pricing } = plan;
-  const route = { id, plan, chain, ways: waysTo(plan, above) };
+  const { pricing, cents } = plan;
+  const isSeen = site === undefined || above.includes(site.plan);
+  const route = { id, plan, chain, ways: waysTo(plan, above), isSeen, cents };
   // A file server and a proxy have no handler of a route before them.
   if (pricing === "charge") return { ...route, price: { by: "charge" } };
-  const isSeen = site === undefined || above.includes(site.plan);
   if (pricing === "free" || !isSeen) return { ...route, price: { by: "free" } };
 
+  const method = pricing.named ? namedMethod(plan) : undefined;
+  const key = writeKey(app, { method, chain: [...chain, ...namedBelow(plan)], plan: pricing, cents }, site);
+  return { ...route, price: key === undefined ? { by: "charge" } : { by: "table", key } };
+}
+
+/** GET, if the handler takes all. */
+function namedMethod(plan: RoutePlan): Method {
+  const own = isMounted(plan) ? undefined : methodsOf(plan).find((method) => method !== "all");
+  return (own ?? "get").toUpperCase() as Method;
+}
+
+function writeKey(app: AppPlan, key: Omit<Key, "text">, site: Site): Key | undefined {
   const hidden = site === undefined ? 0 : site.above.length + 1;
-  const keyChain = [...chain, ...namedBelow(plan)];
-  const path = writeKeyPath(pricing.full ? keyChain : keyChain.slice(hidden), app.dialect, pricing);
-  const isNamed = pricing.named && plan.method !== "all";
-  const method = !isNamed ? undefined : isMounted(plan) ? "GET" : (plan.method.toUpperCase() as Method);
-  const text = method === undefined ? path : `${method} ${path}`;
-  if (countWildcards(path) > MAX_WILDCARDS) return { ...route, price: { by: "charge" } };
-  // A key for any method names no OPTIONS, and has no route in one for OPTIONS.
-  const isNamedHere = plan.method !== "options" || method !== undefined;
-  const hasRoute = isNamedHere && (plan.sort === "path" || plan.sort === "array");
-  const key = { text, method, chain: keyChain, plan: pricing, cents: plan.cents, hasRoute };
-  return { ...route, price: { by: "table", key } };
+  const path = writeKeyPath(key.plan.full ? key.chain : key.chain.slice(hidden), app.dialect, key.plan);
+  if (countWildcards(path) > MAX_WILDCARDS) return undefined;
+  return { ...key, text: key.method === undefined ? path : `${key.method} ${path}` };
+}
+
+/** A key at another price than the charge that stands in the route. */
+function coveringKey(
+  app: AppPlan,
+  { plan }: Found<RoutePlan>,
+  { route, site }: { readonly route: Route; readonly site: Site },
+): Key | undefined {
+  const { covering } = plan;
+  if (covering === undefined || !route.isSeen) return undefined;
+  const cents = PRICES[(PRICES.indexOf(plan.cents) + 1) % PRICES.length] ?? plan.cents;
+  const method = covering.named ? namedMethod(plan) : undefined;
+  const chain = covering.isWide ? widened(route.chain) : route.chain;
+  return writeKey(app, { method, chain, plan: toKeyPlan(covering), cents }, site);
+}
+
+function toKeyPlan({ named, full, brackets, star }: CoveringPlan): KeyPlan {
+  return { named, full, brackets, star };
+}
+
+/** The path with all that lies beside it, if that is not the whole app. */
+function widened(chain: readonly Path[]): readonly Path[] {
+  const last = chain.at(-1)?.pieces.slice(0, -1) ?? [];
+  const above = chain.slice(0, -1);
+  return last.length + above.length === 0 ? chain : [...above, { pieces: last, slash: false }, EVERYTHING_BELOW];
 }
 
 /** The rest of a key's path that is below a mounted handler. */
-function namedBelow({ sort, path, isWhole }: RoutePlan): readonly Path[] {
-  if (sort === "files") return [isWhole ? EVERYTHING_BELOW : FILE];
-  if (sort === "proxy") return [isWhole && path.pieces.length > 0 ? EVERYTHING_BELOW : RESOURCE];
-  return [];
+function namedBelow(plan: RoutePlan): readonly Path[] {
+  if (plan.sort !== "files" && plan.sort !== "proxy") return [];
+  return [isKeyOfAll(plan) ? EVERYTHING_BELOW : plan.sort === "files" ? FILE : RESOURCE];
 }
 
 function waysTo(plan: RoutePlan, above: readonly GroupPlan[]): readonly (readonly Path[])[] {
@@ -139,7 +171,7 @@ function waysTo(plan: RoutePlan, above: readonly GroupPlan[]): readonly (readonl
   steps.push(plan.sort === "array" ? [plan.path, plan.alias] : [plan.path]);
   if (plan.sort === "files") steps.push([FILE]);
   if (plan.sort === "proxy") steps.push([RESOURCE]);
-  if (plan.sort === "use" || plan.sort === "regexp") steps.push([CHILD]);
+  if (isFunction(plan) || plan.sort === "regexp") steps.push([CHILD]);
   return steps.reduce<readonly (readonly Path[])[]>(
     (chains, step) => chains.flatMap((chain) => step.map((path) => [...chain, path])),
     [[]],
@@ -156,107 +188,25 @@ function countWildcards(path: string): number {
 /** A table may not have two keys for one route, however they are written: the first one stays. */
 function withOneKey(route: Route, keys: Map<string, Key>): Route {
   if (route.price.by !== "table") return route;
-  const { key } = route.price;
+  const own = route.price.key;
+  const key = keepKey(own, keys);
+  // Another route's key may mean the same path by another chain of mounts.
+  if (key.text !== own.text || writtenIn(key) !== writtenIn(own)) return { ...route, price: { by: "free" } };
+  return { ...route, price: { by: "table", key }, cents: key.cents };
+}
+
+/** Returns the key that is kept. */
+function keepKey(key: Key, keys: Map<string, Key>): Key {
   const meant = key.text
     .toLowerCase()
     .replace(/\[(\w+)\]/g, ":$1")
-    .replace(/([:*])[pqs]\d_\d+/g, "$1")
+    .replace(/([:*])([pqs]\d_\d+|below)/g, "$1")
     .replace(/\/+$/, "");
   const known = keys.get(meant) ?? key;
   keys.set(meant, known);
-  return known.text === key.text ? route : { ...route, price: { by: "free" } };
+  return known;
 }
 
-/** How a request came to a handler. */
-export interface Arrival {
-  readonly method: string;
-  /** What the server behind a proxy makes of the path, or a file server; `undefined` for other handlers. */
-  readonly resource: string | undefined;
-}
-
-/**
- * Whether a handler must not run unpaid. `undefined`: the seller has not said, or the table need not know.
- *
- * A table that its seller wraps sees no routes, and prices paths.
- */
-export function isPriced(app: ResolvedApp, route: Route, { method, resource }: Arrival): boolean | undefined {
-  const { price, plan } = route;
-  if (price.by === "free") return false;
-  if (price.by !== "table") return plan.method === "options" && method === "OPTIONS" ? undefined : true;
-  const { key } = price;
-  if (app.plan.wrapped) return undefined;
-  if (method === "OPTIONS" && !coversMethod(key, method)) {
-    if (plan.method === "options" && !isMounted(plan)) return undefined;
-    return isBound(app, route, key) ? true : undefined;
-  }
-  if (isProxyOfAll(plan)) {
-    const isSeen = !app.plan.late && app.plan.between.length === 0 && !overlapsOthers(app, route, key);
-    return isSeen && coversMethod(key, method) && resource === "/secret" ? true : undefined;
-  }
-  // At the top of the app, a file server has one priced file.
-  if (isFilesOfAll(route) && !plan.isWhole && resource !== "/secret.txt") return undefined;
-  return isBound(app, route, key) ? true : undefined;
-}
-
-function isFilesOfAll({ plan, chain }: Route): boolean {
-  return plan.sort === "files" && chain.every(({ pieces }) => pieces.length === 0);
-}
-
-/** A proxy of all that an app has not: its keys are bound to nothing. */
-export function isProxyOfAll({ sort, path }: RoutePlan): boolean {
-  return sort === "proxy" && path.pieces.length === 0;
-}
-
-/** No path of any app. */
-const NOWHERE = "/~0/~1/~2";
-
-/** Whether it is certain which handler a key is bound to. */
-function isBound(app: ResolvedApp, route: Route, key: Key): boolean {
-  if (key.hasRoute) return true;
-  if (app.plan.late || isProxyOfAll(route.plan) || overlapsOthers(app, route, key)) return false;
-  // Handlers of everything are no handlers of a key.
-  return route.plan.sort !== "regexp" || !loosePrefix(route.chain).test(NOWHERE);
-}
-
-function overlapsOthers(app: ResolvedApp, route: Route, key: Key): boolean {
-  return app.routes.some((other) => other !== route && overlaps(app, { ...key, hasRoute: false }, other));
-}
-
-/** The prices that a request at a route may be charged by: its own, and those of keys that may be meant for it. */
-export function pricesOf(app: ResolvedApp, route: Route): ReadonlySet<Cents> {
-  const own = route.price.by === "free" ? [] : [route.plan.cents];
-  return new Set([...own, ...app.keys.filter((key) => isShared(app, key, route)).map(({ cents }) => cents)]);
-}
-
-/** Whether a key could be meant for a route that it was not written for, as both may stand for the same path. */
-export function isCoveredByChance(app: ResolvedApp, route: Route): boolean {
-  return app.keys.some((key) => isShared(app, key, route));
-}
-
-function isShared(app: ResolvedApp, key: Key, route: Route): boolean {
-  return sharesMethod(key, route.plan) && overlaps(app, key, route);
-}
-
-function sharesMethod(key: Key, plan: RoutePlan): boolean {
-  if (!key.hasRoute || isMounted(plan) || plan.method === "all") return true;
-  const own = plan.method.toUpperCase();
-  return coversMethod(key, own) || (own === "GET" && coversMethod(key, "HEAD"));
-}
-
-function overlaps(app: ResolvedApp, key: Key, route: Route): boolean {
-  const belowSite = app.siteChain.length;
-  const both = (chain: readonly Path[]) => [chain, chain.slice(belowSite)];
-  const patterns = both(key.chain).map(loosePattern);
-  const ways = route.ways.flatMap(both);
-  if (ways.flatMap(sampled).some((sample) => patterns.some((pattern) => pattern.test(sample)))) return true;
-  if (key.hasRoute) return false;
-  // Its samples go to what Express gives them to, which may stand for more.
-  const samples = both(key.chain).flatMap(samplePaths);
-  const open = isMounted(route.plan) || route.plan.sort === "regexp" ? [route.chain] : ways;
-  const receivers = open.map(isMounted(route.plan) || route.plan.sort === "regexp" ? loosePrefix : loosePattern);
-  return samples.some((sample) => receivers.some((pattern) => pattern.test(sample)));
-}
-
-function sampled(chain: readonly Path[]): readonly string[] {
-  return [...writtenOut(chain), ...samplePaths(chain)];
+function writtenIn({ chain }: Key): string {
+  return JSON.stringify(chain.map(({ pieces }) => pieces.map(({ five }) => five)));
 }

@@ -6,13 +6,14 @@
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { buildApp } from "./app.js";
-import { type Case, type Must, SITE, type Subject, type Version } from "./case.js";
-import { type Facilitators, readChallengedAmount, type Seller } from "./sellers.js";
+import { type Case, CHARGED, type Must, SITE, type Subject, type Version } from "./case.js";
+import { createClient, type RawAnswer } from "./raw-line.js";
+import { readChallengedAmount, type Seller } from "./sellers.js";
 
 /** The outcome of a case. */
 export type Outcome =
@@ -21,6 +22,8 @@ export type Outcome =
       readonly status: number;
       /** Whether the handler ran. */
       readonly ran: boolean;
+      /** Whether the response says that no price is certain. */
+      readonly isDenied: boolean;
       /** The key whose price the challenge names. */
       readonly key: string | undefined;
       readonly settlements: number;
@@ -31,8 +34,8 @@ export type Outcome =
 export interface Stage {
   /** Tries a case once, with an app of its own. */
   run(subject: Case, version: Version, seller: Seller): Promise<Outcome>;
-  /** Builds the app and the table that a case shares with others. */
-  build(subject: Subject, version: Version, seller: Seller): Trying;
+  /** Builds the app and the table that a case shares with others. Before its first request it is `ready`, if it is to be. */
+  build(subject: Subject, version: Version, seller: Seller, isReady?: boolean): Trying;
   close(): Promise<void>;
 }
 
@@ -47,16 +50,23 @@ export async function openStage(): Promise<Stage> {
   const facilitators = { direct: facilitator, url: facilitatorServer.url };
   const upstream = await serve((_req, res) => void res.end("served from elsewhere"));
   const server = await serve();
-  const build: Stage["build"] = (subject, version, seller) => {
-    const made = makeTable(subject, seller, facilitators);
+  const client = createClient({ port: portOf(server), host: "127.0.0.1" });
+  const build: Stage["build"] = (subject, version, seller, isReady = false) => {
+    const make = () => {
+      const till = seller(subject, facilitators);
+      const made = buildApp(subject, { version, site, upstream: portOf(upstream), till });
+      return { ...made, ready: isReady ? till.ready(made.app) : undefined };
+    };
+    const made = attempt(make);
     if (made.kind === "did not start") return async () => made;
-    const { app, takeReached } = buildApp(subject, { version, site, upstream: portOf(upstream), table: made.table });
+    const { app, takeReached, ready } = made.value;
     return async ({ request, keys }) => {
+      await ready;
       const before = facilitator.calls.settle.length;
       // A table looks for its app among the listeners of the server.
       server.removeAllListeners("request").on("request", app);
       const start = performance.now();
-      const answer = await send(request, portOf(server));
+      const answer = await client.ask(`${request} HTTP/1.1\r\nHost: shop.example\r\n\r\n`, methodOf(request));
       const milliseconds = performance.now() - start;
       const settlements = facilitator.calls.settle.length - before;
       return { kind: "answered", ran: takeReached(), ...readAnswer(answer, keys), settlements, milliseconds };
@@ -66,6 +76,7 @@ export async function openStage(): Promise<Stage> {
     build,
     run: (subject, version, seller) => build(subject, version, seller)(subject),
     async close() {
+      client.close();
       await Promise.all([facilitatorServer.close(), stop(upstream), stop(server)]);
       rmSync(site, { recursive: true });
     },
@@ -75,20 +86,21 @@ export async function openStage(): Promise<Stage> {
 /** What an outcome is called in a case; a status that no case asks for is called by its number. */
 export function verdictOf(outcome: Outcome): Must | string {
   if (outcome.kind === "did not start") return "does not start";
-  const { status, ran } = outcome;
+  const { status, ran, isDenied } = outcome;
   if (ran) return status === 200 ? "free" : `${status}, handler ran`;
   const verdicts: Readonly<Record<number, Must>> = {
+    200: "allowed",
     402: "priced",
     400: "refused",
-    404: "not found",
+    404: isDenied ? "denied" : "not found",
     204: "preflight",
   };
   return verdicts[status] ?? `${status}`;
 }
 
-function makeTable(subject: Subject, seller: Seller, facilitators: Facilitators) {
+function attempt<T>(make: () => T) {
   try {
-    return { kind: "started", table: seller(subject, facilitators) } as const;
+    return { kind: "started", value: make() } as const;
   } catch (error) {
     return { kind: "did not start", reason: String(error) } as const;
   }
@@ -104,7 +116,10 @@ function layOutSite(): string {
 }
 
 async function serve(listener?: RequestListener): Promise<Server> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
+  const server = createServer(listener);
+  // The client decides when a connection ends.
+  server.keepAliveTimeout = 0;
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return server;
 }
@@ -119,19 +134,23 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** Sends a request as it is written, on a connection of its own, and reads until the server ends it. */
-async function send(request: string, port: number): Promise<string> {
-  const socket = connect(port, "127.0.0.1").setEncoding("latin1");
-  socket.write(`${request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n`, "latin1");
-  let received = "";
-  for await (const text of socket) received += text;
-  return received;
+/** What the app takes the method for: its answer to HEAD has no body. */
+function methodOf(request: string): string {
+  return /_method=HEAD$/.test(request) ? "HEAD" : (request.split(" ")[0] ?? "");
 }
 
-function readAnswer(answer: string, keys: readonly string[]) {
-  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]);
-  const [, header] = /^PAYMENT-REQUIRED: (\S+)\r$/im.exec(answer) ?? [];
-  // The first key costs a cent, 10,000 atomic units.
-  const key = header === undefined ? undefined : keys[readChallengedAmount(header) / 10_000 - 1];
-  return { status, key };
+function readAnswer(answer: RawAnswer, keys: readonly string[]) {
+  if (answer.kind === "unanswered") return { status: 0, isDenied: false, key: undefined };
+  const { status, head, body } = answer;
+  const [, header] = /^PAYMENT-REQUIRED: (\S+)$/im.exec(head) ?? [];
+  return {
+    status,
+    isDenied: body.includes('"error":"denied"'),
+    key: header === undefined ? undefined : keyOf(readChallengedAmount(header), keys),
+  };
+}
+
+/** The first key costs a cent, 10,000 atomic units. */
+function keyOf(amount: number, keys: readonly string[]): string | undefined {
+  return amount === CHARGED ? "charge" : keys[amount / 10_000 - 1];
 }

@@ -266,10 +266,12 @@ const ERRORS: readonly (readonly [error: string, bring: () => Promise<PayResult>
     "ambiguous_path",
     () =>
       open({
-        routes: { "GET /files/secret": PRICED },
-        build: (app) => void app.use(express.json()),
-        options: { strict: false },
-      }).ask({ path: "/files/%2e%2e/files/secret" }),
+        routes: {
+          "GET /u/:id": PRICED,
+          "GET /u/vip": { accepts: { ...PRICED.accepts, price: "$1" } } as RouteConfig,
+        },
+        build: (app) => void app.get("/u/:id", (_req, res) => void res.send("never")),
+      }).ask({ path: "/u/%76ip" }),
   ],
   ["invalid_input", () => open({ route: { ...PRICED, validate: () => "no such city" } }).buy()],
   [

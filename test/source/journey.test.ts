@@ -24,10 +24,10 @@ const LIMIT_MS = 600_000;
  * These numbers may only fall. A count below its ceiling fails as well: otherwise the next change could take back, unseen, what this one has gained.
  */
 const CEILINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  free: { files: 12, functions: 37, calls: 37, promises: 0, timers: 0 },
-  unpaid: { files: 30, functions: 101, calls: 109, promises: 0, timers: 0 },
-  "paid early": { files: 73, functions: 462, calls: 871, promises: 69, timers: 3 },
-  paid: { files: 69, functions: 441, calls: 777, promises: 69, timers: 3 },
+  free: { files: 12, functions: 33, calls: 33, promises: 0, timers: 0 },
+  unpaid: { files: 30, functions: 94, calls: 105, promises: 0, timers: 0 },
+  "paid early": { files: 73, functions: 452, calls: 839, promises: 69, timers: 3 },
+  paid: { files: 69, functions: 431, calls: 745, promises: 69, timers: 3 },
 };
 
 test(

@@ -25,6 +25,11 @@ function tableOf(keys: readonly string[]): RoutesConfig {
   return Object.fromEntries(keys.map((key) => [key, PRICED]));
 }
 
+/** A price that a gate has for a handler. */
+function priceOf(gate: object, text = "$1") {
+  return { gate, id: text, text };
+}
+
 // Findings are warnings of the process as well, unless `strict` is set.
 const warnings = vi.spyOn(process, "emitWarning");
 beforeEach(() => void warnings.mockReset().mockReturnValue());
@@ -76,7 +81,11 @@ describe("a report", () => {
   test("a report lists a finding once even if several paths of a key lead to it", () => {
     const { engine, add } = createSeller();
     const gate = add("GET /a{/:b}");
-    const twice = viewOf([{ gate, mount: "" }, route("GET /a", { gates: [{}] }), route("GET /a/:b", { gates: [{}] })]);
+    const early = [route("GET /a"), route("GET /a/:b"), { gate, mount: "" }];
+    expect(engine.report(viewOf(early)).findings.map(({ code }) => code)).toEqual(["FAREBOX_TABLE_TOO_LATE"]);
+    const served = [{ gate, mount: "" }, route("GET /a"), route("GET /a/:b")];
+    const prices = () => ["GET /a", "GET /a"].map((where) => ({ where, prices: [priceOf(gate), priceOf({})] }));
+    const twice = { ...viewOf(served), prices };
     expect(engine.report(twice).findings.map(({ code }) => code)).toEqual(["FAREBOX_PRICED_TWICE"]);
   });
 });
@@ -107,7 +116,7 @@ describe("a store in memory", () => {
       ["warn", "FAREBOX_MEMORY_LEDGER", { remedy: expect.stringContaining("Update the store") }],
     ]);
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_MEMORY_LEDGER" }]);
-    const view = { routes: [], isCalled: () => true } as unknown as Parameters<typeof engine.check>[0];
+    const view = { ...viewOf([]), isCalled: () => true };
     expect(() => engine.check(view)).not.toThrow();
     expect(() => createSeller({ store, strict: true }).engine.check(view)).toThrow(/FAREBOX_MEMORY_LEDGER/);
   });
@@ -190,7 +199,11 @@ describe("a strict check", () => {
   test("a strict check logs all findings and throws them in one error, with their codes", () => {
     const { engine, log, add } = createSeller({ strict: true });
     const gate = add("GET /a", "GET /b", "GET /c");
-    const view = viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b", { gates: [{}] })]);
+    const prices = [priceOf(gate, "$1"), priceOf({}, "$2")];
+    const view = {
+      ...viewOf([{ gate, mount: "" }, route("GET /a"), route("GET /b", { gates: [{}] })]),
+      prices: () => [{ where: "GET /b", prices }],
+    };
     const error = errorOf(() => engine.check(view));
     expect(error.code).toBe("ERR_FAREBOX_CONFIG");
     expect(error.issues).toEqual([
@@ -202,7 +215,7 @@ describe("a strict check", () => {
       {
         path: "GET /b",
         expected: "Price the route in one place",
-        received: "FAREBOX_PRICED_TWICE: Another table or handler also prices its requests; they are charged once",
+        received: "FAREBOX_PRICED_TWICE: Its prices are $1 and $2; the one that is nearest to the handler counts",
       },
     ]);
     expect(error.message).toContain("GET /b: expected Price the route in one place");

@@ -62,11 +62,18 @@ import type { DescribedRoute, DescribedTool } from "./report/described-routes.js
 import { Health, type PaymentsHealth } from "./report/health.js";
 import { createPayees } from "./report/payees.js";
 import { type PricedHandler, type PricedTable, routesOf } from "./report/places.js";
-import { type PaymentsReport, type ReportedOffer, Reporter, reportOffers, warnProcessOnce } from "./report/report.js";
+import {
+  namePrice,
+  type PaymentsReport,
+  type ReportedOffer,
+  Reporter,
+  reportOffers,
+  warnProcessOnce,
+} from "./report/report.js";
 import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
-import type { RouterView } from "./route/router-view.js";
+import type { NamedPrice, RouterView } from "./route/router-view.js";
 import type { Scheme } from "./scheme/scheme.js";
 import { Leases } from "./settlement/leases.js";
 import { type Listing, Listings } from "./settlement/listings.js";
@@ -104,6 +111,14 @@ export interface TableGate {
    * nothing.
    */
   prices(query: HandlerQuery, handler?: object): boolean;
+  /** The price of the key that names a request, whoever gets it. */
+  named(request: GateRequest, mounts: readonly string[]): Verdict;
+  /** The same object for all handlers that read a request's path in the same way; `undefined`: no other does. */
+  readingOf(handler: object): object | undefined;
+  /** Whether a request that was paid for where the table stands needs no other look at a handler. @param priceId - What it has paid. */
+  sells(handler: object, priceId: string): boolean;
+  /** The prices of all requests to a handler. @param methods - Those that keys name. Default: any. */
+  pricesAt(handler: object, methods?: readonly string[]): readonly NamedPrice[];
 }
 
 /** The gate of one route that the framework matches by itself. */
@@ -114,6 +129,8 @@ export interface RouteGate extends PaidRequestPolicy {
   refusal(): GateResponse;
   /** As {@link TableGate.prices}. */
   prices(): boolean;
+  /** As {@link TableGate.pricesAt}. */
+  pricesAt(): readonly NamedPrice[];
   /** Payment options, in the seller's order. */
   readonly offers: readonly ReportedOffer[];
 }
@@ -523,6 +540,10 @@ function createEngine(parts: Parts): {
       inFront: (request) => gate.inFront(resolved, request),
       atHandler: (at) => gate.atHandler(resolved, at),
       prices: (query, handler) => resolved.prices(query, handler),
+      named: (request, mounts) => gate.named(resolved, request, mounts),
+      readingOf: (handler) => resolved.readingOf(handler),
+      sells: (handler, priceId) => resolved.sells(handler, priceId),
+      pricesAt: (handler, methods) => resolved.keysAt(handler, methods).map(({ value }) => namePrice(value)),
     };
     const priced: PricedTable = { gate: tableGate, table };
     tables.push(priced);
@@ -559,6 +580,8 @@ function createEngine(parts: Parts): {
         decide: (request, locate) => gate.decideAt(route, request, locate),
         refusal: () => gate.refuseAt(route),
         prices: () => !route.isFree,
+        pricesAt: () => [namePrice(route)],
+        priceId: route.priceId,
         offers: reportOffers(route),
         keepPaymentHeader: route.keepPaymentHeader,
         isByRequest: route.isByRequest,

@@ -1,106 +1,88 @@
 /**
  * Resolves a seller's tables to the handlers of the apps they stand in, and compares the prices with the routes.
  *
- *   ready, or the first request of a server   finds the tables of an app, and puts their prices on its handlers
- *   each request that meets a table           the same again, if routes were added since
+ *   ready, or the first request of an app   finds the tables of the app, and puts their prices on its handlers
+ *   each request that meets a table         the same again, if routes were added since
+ *
+ * A table that cannot be seen prices the requests that pass it. Until it is known where that is, its keys are for the whole app.
  *
  * @module
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Server } from "node:http";
 import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
-import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
-import type { Application } from "express";
+import { matchesMount, type RouterView, type TableGate, type Verdict } from "@farebox/core/adapter";
+import type { Application, Request } from "express";
 import { forgetMounts } from "./express-request.js";
+import { type Exchange, REQUESTS, whenTaken } from "./first-request.js";
+import { type Asking, findNearest } from "./nearest.js";
 import { createRouterView } from "./router-view.js";
-import { type GuardingTable, type Layer, layersOf, rootOf, stacksOf } from "./router-walk.js";
+import { hasChanged, isReadable, type Layer, layersOf, ownerOf, rootOf, type Stack, stacksOf } from "./router-walk.js";
 
-/** Puts the price of a table in front of a handler. */
-export type Guard = (layer: Layer, table: Omit<GuardingTable, "gate">) => void;
+/** Puts a guard in front of a handler, once, and returns the tables that it asks, with their mounts. */
+export type GuardHandler = (layer: Layer) => Map<TableGate, readonly string[]>;
 
 /** What is known about an app, with those that are mounted in it. */
 interface AppState {
   readonly app: Application;
   readonly view: RouterView;
-  /** The routers' lists of layers, how long they were, and how they ended. */
-  readonly stacks: readonly { readonly stack: readonly Layer[]; readonly length: number; readonly last: unknown }[];
-  /** The mounts of the tables that were found among the handlers. */
-  readonly found: ReadonlyMap<object, readonly string[]>;
-  /** Tables that a function of the seller's calls: the routers do not show them. With the mount of their first request. */
-  readonly wrapped: ReadonlyMap<object, string>;
+  /** Tables and charges, of every seller. */
+  readonly gates: ReadonlySet<object>;
+  readonly stacks: readonly Stack[];
+  /** The mounts of the gates that were asked for. */
+  readonly mounts: WeakMap<object, readonly string[]>;
   /** Of a check. `undefined`: nothing was checked yet. */
   checked?: { readonly error: ConfigError | undefined } | undefined;
 }
 
-const NOTHING: RouterView = { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false };
-
-/** Where Node says that a request came, before any handler gets it. */
-const REQUESTS = "http.server.request.start";
-
-/** Where Node says that a response has ended. */
-const RESPONSES = "http.server.response.finish";
-
-/** A seller who keeps more tables that requests have made has one for each resource. */
-const MAX_KEPT = 64;
-
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
   readonly #engine: PaymentsEngine;
-  readonly #tables = new Map<TableGate, Guard>();
-  /** Tables that were made in this turn of the event loop. A request that meets one, unshown by the routers, has made it. */
-  readonly #fresh = new Set<object>();
-  /** Tables that were made by a request. They price it by its path, and are in no report and at no handler. */
-  readonly #ofRequests = new WeakMap<object, Guard>();
-  /** How many of them were used by later requests, too. */
-  #kept = 0;
-  /** Tables that price only requests that pass them. */
-  readonly #passed = new WeakSet<object>();
-  /** Tables that were not found in any app so far. */
-  readonly #lost = new Set<object>();
+  readonly #guard: GuardHandler;
+  /** Whether a table prices only requests that pass it. */
+  readonly #tables = new WeakMap<object, { readonly onlyPassing: boolean }>();
+  /** Tables that are in no app that was looked at, with the handlers that they are in front of meanwhile. */
+  readonly #lost = new Map<TableGate, Set<Layer>>();
+  /** Tables that only a function of the seller's shows, and where they are bound. */
+  readonly #passed = new WeakMap<object, { readonly view: RouterView; readonly mounts: Set<string> }>();
   readonly #apps = new WeakMap<Application, AppState>();
+  /** The apps that `ready` was asked about. */
+  readonly #asked = new WeakSet<Application>();
   /** The apps that show tables. */
   readonly #homes = new Set<Application>();
   #latest: Application | undefined;
-  #isWatched = false;
+  /** Whether an app had a request. */
+  #isOpen = false;
 
-  constructor(engine: PaymentsEngine) {
+  constructor(engine: PaymentsEngine, guard: GuardHandler) {
     this.#engine = engine;
+    this.#guard = guard;
+    subscribe(REQUESTS, this.#onRequest);
   }
 
-  /** Adds a table. `guard` is called for each handler that it prices. */
-  addTable(gate: TableGate, guard: Guard, { onlyPassing }: { readonly onlyPassing: boolean }): void {
-    this.#tables.set(gate, guard);
-    if (onlyPassing) this.#passed.add(gate);
-    if (this.#lost.size === 0) subscribe(REQUESTS, this.#onRequest);
-    this.#lost.add(gate);
-    this.#fresh.add(gate);
-    setImmediate(() => this.#fresh.delete(gate)).unref();
-  }
-
-  /** Sellers whose prices are in a database make a table for each request. Nothing may be left of it. */
-  #leaveToRequest(gate: TableGate): void {
-    const guard = this.#tables.get(gate);
-    if (guard !== undefined) this.#ofRequests.set(gate, guard);
-    this.#tables.delete(gate);
-    this.#forgetLost(gate);
-    gate.list(false);
-  }
-
-  /** A table that was made by a request is used by another one: it stays. */
-  #keep(gate: TableGate, guard: Guard): void {
-    this.#kept++;
-    this.#ofRequests.delete(gate);
-    this.#tables.set(gate, guard);
-    gate.list(true);
+  /** Adds a table. One that is made later than the first request, perhaps by a request, is listed when an app shows it. */
+  addTable(gate: TableGate, { onlyPassing }: { readonly onlyPassing: boolean }): void {
+    this.#tables.set(gate, { onlyPassing });
+    if (this.#isOpen) gate.list(false);
+    else this.#lost.set(gate, new Set());
   }
 
   /** @param app - Default: the app that was inspected last. */
   report(app: Application | undefined = this.#latest): PaymentsReport {
-    return app === undefined ? this.#engine.report() : this.#engine.report(createRouterView(rootOf(app)));
+    return app === undefined ? this.#engine.report() : this.#engine.report(this.#stateOf(rootOf(app)).view);
   }
 
   /** @throws ConfigError with every finding, if `strict` is set. */
   check(app: Application): PaymentsReport {
+    if (typeof app !== "function" || !(isReadable(app) || "handle" in app)) {
+      throw new ConfigError([
+        {
+          path: "app",
+          expected: "the Express app: payments.ready(app)",
+          received: app === undefined ? "nothing" : typeof app,
+        },
+      ]);
+    }
+    this.#asked.add(rootOf(app));
     return this.#check(this.#resolve(rootOf(app)), undefined);
   }
 
@@ -111,83 +93,92 @@ export class Inspection {
    * @throws ConfigError at every request, if `strict` is set and there are findings.
    */
   meet(app: Application, gate: object, baseUrl: string): boolean {
-    let state = this.#homeOf(app);
-    const isShown = state.found.get(gate)?.some((mount) => matchesMount(mount, baseUrl)) === true;
-    const guard = this.#ofRequests.get(gate);
-    if (guard !== undefined && !this.#fresh.has(gate)) {
-      if (this.#kept >= MAX_KEPT) return false;
-      this.#keep(gate as TableGate, guard);
-    }
-    const isWrapped = !isShown && this.#tables.has(gate as TableGate);
-    if (isWrapped && this.#fresh.has(gate)) {
-      this.#leaveToRequest(gate as TableGate);
-      return false;
-    }
-    if (isWrapped && !state.wrapped.has(gate)) state = this.#resolve(state.app, { gate, baseUrl });
+    const state = this.#homeOf(app, gate);
+    const table = this.#tables.get(gate);
+    const mounts = mountsIn(state, gate);
+    const isShown = mounts.some((mount) => matchesMount(mount, baseUrl));
+    const isMarked = table !== undefined && (!isShown || table.onlyPassing);
+    if (isMarked) this.#bindPassed(gate as TableGate, state, isShown ? mounts : templatesOf(baseUrl, state.view));
     if (state.checked === undefined) {
-      const { view } = state;
       try {
-        this.#check(state, (one) => one === gate || view.mountsOf(one).length > 0);
+        this.#check(state, (one) => one === gate || mountsIn(state, one).length > 0);
       } catch {
         // A ConfigError is remembered, and thrown below.
       }
     }
-    const error = state.checked?.error;
-    if (error !== undefined) throw error;
-    return isWrapped || this.#passed.has(gate);
+    if (state.checked?.error !== undefined) throw state.checked.error;
+    return isMarked;
   }
 
-  /** The state of the app that shows another one: itself, or one that it is mounted in, or a router's. */
-  #homeOf(app: Application): AppState {
-    const layers = layersOf(app);
-    for (const home of this.#homes) {
-      const state = this.#stateOf(home);
-      if (rootOf(home) === home && state.stacks.some(({ stack }) => stack === layers)) return state;
-    }
-    return this.#stateOf(rootOf(app));
+  /** What another gate asks for, whose price is nearer to the handler of a request; `undefined`: none is. */
+  nearest(req: Request, asking: Asking): Verdict | undefined {
+    const { app, gates } = this.#homeOf(req.app, asking.gate);
+    const isHidden = !gates.has(asking.gate);
+    if (gates.size === 0 || (gates.size === 1 && !isHidden)) return undefined;
+    return findNearest({ ...asking, isHidden }, req, layersOf(app) ?? []);
+  }
+
+  /** Forgets the tables that no request has met. */
+  close(): void {
+    for (const gate of this.#lost.keys()) this.#find(gate);
+    unsubscribe(REQUESTS, this.#onRequest);
+  }
+
+  /** Puts a table that a request has passed in front of the handlers behind it, for requests that pass it. */
+  #bindPassed(gate: TableGate, { view }: AppState, mounts: readonly string[]): void {
+    this.#find(gate);
+    const known = this.#passed.get(gate);
+    if (known?.view === view && mounts.every((mount) => known.mounts.has(mount))) return;
+    const all = new Set([...(known?.mounts ?? []), ...mounts]);
+    this.#passed.set(gate, { view, mounts: all });
+    for (const layer of gate.bind(view, [...all])) this.#guard(layer as Layer);
+  }
+
+  /** The state of the app that shows a gate: one that the request's app is mounted in, or another, or a router's. */
+  #homeOf(app: Application, gate: object): AppState {
+    const root = rootOf(app);
+    const state = this.#stateOf(root);
+    if (this.#homes.has(root) || mountsIn(state, gate).length > 0) return state;
+    const others = [...this.#homes].map((home) => this.#stateOf(home));
+    const owner = ownerOf(app);
+    return (
+      others.find((one) => mountsIn(one, gate).length > 0) ??
+      others.find(({ stacks }) => stacks.some((stack) => stack.owner === owner)) ??
+      state
+    );
   }
 
   #stateOf(app: Application): AppState {
     const known = this.#apps.get(app);
-    return known === undefined || hasChanged(known) ? this.#resolve(app) : known;
+    return known === undefined || known.stacks.some(hasChanged) ? this.#resolve(app) : known;
   }
 
   /**
-   * A table that stands behind its routes gets none of their requests. So the apps of a server are looked at before their
-   * handlers get the first one, until every table was found.
+   * A request may reach a handler before it meets a table, or without. So the apps of a server are looked at before their handlers get
+   * the first one, until every table was found.
    */
   readonly #onRequest = (message: unknown): void => {
+    const { server, request, response } = message as Exchange;
+    const apps = server.listeners("request").filter((one) => layersOf(one) !== undefined);
+    for (const app of apps) this.#take(app as unknown as Application);
+    // A function may call an app.
+    whenTaken(request, response, (app) => this.#take(rootOf(app)));
+  };
+
+  #take(app: Application): void {
+    this.#isOpen = true;
+    this.#rest();
     try {
-      const { server } = message as { readonly server: Server };
-      for (const listener of server.listeners("request")) {
-        const app = listener as unknown as Application;
-        const isApp = typeof app.path === "function" && layersOf(app) !== undefined;
-        if (isApp) this.#stateOf(app);
-        else if (!this.#isWatched) {
-          // A function that calls the app, which only a table in front of its routes shows.
-          this.#isWatched = true;
-          subscribe(RESPONSES, this.#onResponse);
-        }
-      }
+      this.#stateOf(app);
     } catch {
       // The first request that meets a table tells what is wrong.
     }
-  };
-
-  /** Tells of tables that the first request has not met. */
-  readonly #onResponse = (): void => {
-    unsubscribe(RESPONSES, this.#onResponse);
-    try {
-      if (this.#lost.size > 0) this.#engine.check(NOTHING, (gate) => this.#lost.has(gate));
-    } catch {
-      // With `strict`, the first request that meets a table gets the error.
-    }
-  };
+  }
 
   #check(state: AppState, only: ((gate: object) => boolean) | undefined): PaymentsReport {
     this.#latest = state.app;
     try {
-      const isCalled = (gate: object) => state.wrapped.has(gate);
+      const isCalled = (gate: object) => this.#passed.has(gate);
       const report = this.#engine.check({ ...state.view, isCalled }, only);
       state.checked = { error: undefined };
       return report;
@@ -198,56 +189,64 @@ export class Inspection {
     }
   }
 
-  /** @param met - A table that a request has met, and its mount, if the routers do not show it. */
-  #resolve(app: Application, met?: { readonly gate: object; readonly baseUrl: string }): AppState {
+  #resolve(app: Application): AppState {
     const known = this.#apps.get(app);
     forgetMounts(app);
     const view = createRouterView(app);
-    // Of routers that cannot be read, none is known: every table is priced by path.
-    const stacks = (view.isReadable === true ? stacksOf(layersOf(app) ?? []) : []).map(markEnd);
-    const wrapped = new Map(known?.wrapped);
-    if (met !== undefined) wrapped.set(met.gate, met.baseUrl);
-    const found = new Map<object, readonly string[]>();
-    for (const [gate, guard] of this.#tables) {
-      const mounts = view.mountsOf(gate);
-      if (mounts.length > 0) found.set(gate, mounts);
-      const mount = wrapped.get(gate);
-      const hidden = mount === undefined ? undefined : templatesOf(mount, view);
-      if (mounts.length === 0 && hidden === undefined) continue;
-      this.#find(gate, app);
-      for (const layer of gate.bind(view, hidden)) {
-        const isWrapped = hidden !== undefined || this.#passed.has(gate);
-        guard(layer as Layer, { mounts: hidden ?? mounts, isWrapped });
-      }
-    }
-    const state: AppState = { app, view, stacks, wrapped, found, checked: known?.checked };
+    const gates = new Set(view.handlers.flatMap(({ handler, kind }) => (kind === "gate" ? [handler] : [])));
+    const state = { app, view, gates, stacks: stacksOf(app), mounts: new WeakMap(), checked: known?.checked };
     this.#apps.set(app, state);
+    for (const gate of gates) {
+      if (!this.#tables.has(gate)) continue;
+      this.#homes.add(app);
+      this.#bindShown(gate as TableGate, state);
+    }
+    const isLikely = view.mayHideGates && (this.#homes.size === 0 || this.#homes.has(app));
+    if (isLikely || this.#asked.has(app)) for (const gate of this.#lost.keys()) this.#bindLost(gate, view);
     return state;
   }
 
-  #find(gate: object, app: Application): void {
-    this.#homes.add(app);
-    this.#forgetLost(gate);
+  #bindShown(gate: TableGate, state: AppState): void {
+    this.#find(gate);
+    gate.list(true);
+    if (this.#tables.get(gate)?.onlyPassing === true) return;
+    const mounts = mountsIn(state, gate);
+    for (const layer of gate.bind(state.view, mounts) as readonly Layer[]) this.#guard(layer).set(gate, mounts);
   }
 
-  #forgetLost(gate: object): void {
-    if (this.#lost.delete(gate) && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
+  /** Puts a table that may be hidden in an app in front of the handlers that are its keys' own, until a request meets it. */
+  #bindLost(gate: TableGate, view: RouterView): void {
+    if (this.#tables.get(gate)?.onlyPassing === true) return;
+    const own = gate.bind(view, [""]).filter((layer) => gate.pricesAt(layer).length > 0);
+    for (const layer of own as readonly Layer[]) {
+      this.#guard(layer).set(gate, [""]);
+      this.#lost.get(gate)?.add(layer);
+    }
   }
+
+  /** It is known where a table stands. */
+  #find(gate: TableGate): void {
+    for (const layer of this.#lost.get(gate) ?? []) this.#guard(layer).delete(gate);
+    this.#lost.delete(gate);
+    this.#rest();
+  }
+
+  /** No more is to be found out before a request. */
+  #rest(): void {
+    if (this.#isOpen && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
+  }
+}
+
+function mountsIn({ mounts, view }: AppState, gate: object): readonly string[] {
+  const found = mounts.get(gate) ?? view.mountsOf(gate);
+  mounts.set(gate, found);
+  return found;
 }
 
 /** The mounts of functions that may have called a table, as the seller wrote them. */
 function templatesOf(mount: string, view: RouterView): readonly string[] {
-  const places = view
-    .receiversOf(view, undefined, undefined)
-    .flatMap(({ kind, paths = [] }) => (kind === "route" ? [] : paths.filter((path) => matchesMount(path, mount))));
+  const places = view.handlers.flatMap(({ kind, paths = [] }) => {
+    return kind === "function" ? paths.filter((path) => matchesMount(path, mount)) : [];
+  });
   return places.length === 0 ? [mount] : [...new Set(places)];
-}
-
-function markEnd(stack: readonly Layer[]): AppState["stacks"][number] {
-  return { stack, length: stack.length, last: stack.at(-1) };
-}
-
-/** Whether routes were added, or the last one was replaced. */
-function hasChanged({ stacks }: AppState): boolean {
-  return stacks.some(({ stack, length, last }) => stack.length !== length || stack[length - 1] !== last);
 }

@@ -20,6 +20,7 @@ import {
   createPaymentsEngine,
   createPaymentsGate,
   type Decision,
+  type GateRequest,
   RECEIPTS_PATH,
   type RouteGate,
   type TableGate,
@@ -27,26 +28,27 @@ import {
 } from "@farebox/core/adapter";
 import { exactEvm, uptoEvm } from "@farebox/evm";
 import { exactSvm } from "@farebox/svm";
-import type { Request, RequestHandler, Response } from "express";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { readPlace, readRequest, removePayment } from "./express-request.js";
+import { readRequest, removePayment } from "./express-request.js";
 import { heldBytes, holdResponse } from "./held-response.js";
 import { Inspection } from "./inspection.js";
+import { verdictOf } from "./nearest.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { isPricedIn } from "./router-view.js";
+import { chargesOf, isPricedIn } from "./router-view.js";
 import {
-  type GuardingTable,
+  type Guarded,
   gateOf,
   guardLayer,
-  guardsOf,
   handles,
+  hasOwnOptions,
   type Layer,
+  type LayerHandler,
   type LayerRoute,
   markHandler,
-  methodsSharing,
   namesMethod,
 } from "./router-walk.js";
 import { closeBehind, endServer } from "./shutdown.js";
@@ -66,7 +68,7 @@ const BUILT_IN: BuiltIn = {
  */
 export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions): RequestHandler {
   const { engine, gate } = createPaymentsGate(table, options, BUILT_IN);
-  return createTableHandler(gate, { engine, inspection: new Inspection(engine) });
+  return createTableHandler(gate, createSeller(engine));
 }
 
 /**
@@ -76,8 +78,8 @@ export function paymentMiddleware(table: RoutesConfig, options: PaymentsOptions)
  */
 export function createPayments(options: PaymentsOptions): Payments {
   const engine = createPaymentsEngine(options, BUILT_IN);
-  const inspection = new Inspection(engine);
-  const seller = { engine, inspection };
+  const seller = createSeller(engine);
+  const { inspection } = seller;
   return {
     engine,
     ...createDocuments(engine),
@@ -108,8 +110,15 @@ export function createPayments(options: PaymentsOptions): Payments {
         .catch(next),
     on: (type, listener) => engine.on(type, listener),
     recover: () => engine.recover(),
-    close: ({ drainMs } = {}) => engine.close(drainMs === undefined ? {} : { drainMs }),
-    shutdown: async (server, { drainMs = DRAIN_MS } = {}) => engine.close({ drainMs, server: endServer(server) }),
+    close({ drainMs } = {}) {
+      inspection.close();
+      return engine.close(drainMs === undefined ? {} : { drainMs });
+    },
+    async shutdown(server, { drainMs = DRAIN_MS } = {}) {
+      const ending = endServer(server);
+      inspection.close();
+      return engine.close({ drainMs, server: ending });
+    },
   };
 }
 
@@ -122,11 +131,22 @@ interface Seller {
   readonly inspection: Inspection;
 }
 
+function createSeller(engine: PaymentsEngine): Seller {
+  const guard = (layer: Layer) => guardLayer(layer, (guarded) => createGuard(layer, guarded, seller));
+  const seller: Seller = { engine, inspection: new Inspection(engine, guard) };
+  return seller;
+}
+
 /** A route table: the key that is spelled as a request's path prices it here. At a handler, see {@link createGuard}. */
 function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = { onlyPassing: false }): RequestHandler {
   const { engine, inspection } = seller;
-  inspection.addTable(gate, (layer, table) => guardHandler(layer, { gate, ...table }, seller), { onlyPassing });
-  const handler = createHandler(gate, seller, (req) => gate.inFront(readRequest(req, gate)));
+  inspection.addTable(gate, { onlyPassing });
+  const handler = createHandler(gate, seller, (req) => {
+    const request = readRequest(req, gate);
+    const verdict = gate.inFront(request);
+    const route = req.method === "OPTIONS" && verdict.kind === "free" ? routeOf(req, gate) : undefined;
+    return route !== undefined && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;
+  });
   const payments: RequestHandler = (req, res, next) => {
     if (req.baseUrl === "") {
       engine.serveReceipts();
@@ -136,6 +156,14 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
   };
   markHandler(payments, gate);
   return payments;
+}
+
+/** Whether a table that stands in a route has a key for it. */
+function pricesRoute(gate: TableGate, { methods }: LayerRoute, request: GateRequest): boolean {
+  const names = methods["_all"] === true ? ["GET", "POST"] : Object.keys(methods).map((name) => name.toUpperCase());
+  return names.some(
+    (method) => gate.named(Object.assign(Object.create(request), { method }), [request.mountPath]).kind === "priced",
+  );
 }
 
 /** Responds with the receipt of a metered response. */
@@ -176,80 +204,73 @@ function createPassedHandler(gate: TableGate, seller: Seller): RequestHandler {
   return awaited;
 }
 
-/** A handler inside of a route: Express has found the route already. */
+/** A handler inside of a route, or a charge that is mounted: Express has found them already. */
 function createRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
   return createHandler(gate, seller, (req) => {
-    if (req.method === "OPTIONS" && !namesMethod(routeOf(req, gate), "OPTIONS")) return { kind: "preflight" };
-    const request = readRequest(req, gate);
-    const decide = () => gate.decide(request, () => readPlace(req, request));
-    return { kind: "priced", price: gate, decide, refusal: () => gate.refusal() };
+    const route = routeOf(req, gate);
+    if (req.method === "OPTIONS" && !namesMethod(route, "OPTIONS")) return { kind: "preflight" };
+    const last = route === undefined ? gate : (chargesOf(route, req.method).at(-1) ?? gate);
+    return verdictOf(last, req, route === undefined ? { mounts: [req.baseUrl] } : {});
   });
 }
 
-function createHandler(
-  gate: TableGate | RouteGate,
-  { engine, inspection }: Seller,
-  judge: (req: Request) => Verdict,
-): RequestHandler {
+function createHandler(gate: TableGate | RouteGate, seller: Seller, judge: (req: Request) => Verdict): RequestHandler {
+  const { inspection } = seller;
   const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
     try {
-      const isWrapped = inspection.meet(req.app, gate, req.baseUrl);
-      if (isWrapped) req[MET] = new Map(req[MET]).set(gate, req.baseUrl);
+      const isPassed = inspection.meet(req.app, gate, req.baseUrl);
+      if (isPassed) req[MET] = new Map(req[MET]).set(gate as TableGate, req.baseUrl);
     } catch (error) {
       return next(error);
     }
-    if (isSameRequest(req)) return next();
-    const passage = { req, res, gate, engine, route: routeOf(req, gate), proceed: () => next(), fail: next };
+    const passage = { req, res, gate, seller, route: routeOf(req, gate), proceed: () => next(), fail: next };
     return follow(judge(req), passage);
   };
   markHandler(handler, gate);
   return handler;
 }
 
-/** Puts a table's price in front of a handler: behind one guard for all tables. */
-function guardHandler(layer: Layer, table: GuardingTable, { engine }: Seller): void {
-  const tables = guardsOf(layer);
-  if (tables.size === 0) {
-    guardLayer(layer, (handler) => createGuard({ layer, tables, engine }, handler as unknown as RequestHandler));
-  }
-  tables.set(table.gate, table);
-}
-
-interface Guarded {
-  readonly layer: Layer;
-  readonly tables: ReadonlyMap<TableGate, GuardingTable>;
-  readonly engine: PaymentsEngine;
-}
-
 /** Lets no request through to a handler that is not paid for, however it came here. */
-function createGuard({ layer, tables, engine }: Guarded, handler: RequestHandler): RequestHandler {
+function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandler {
   const { route } = layer;
-  return function guard(req: GatedRequest, res, next) {
-    // Express gives HEAD to each route of a path, also to those that have no handler for it.
-    if (route !== undefined && !handles(route, req.method)) return handler(req, res, next);
-    const sharing = route === undefined ? {} : { sharing: () => methodsSharing(route, req.method) };
-    const asked = tablesFor(req, [...tables.values()]);
+  const { tables } = guarded;
+  return function guard(req: GatedRequest, res: Response, next: NextFunction): unknown {
+    const handler = guarded.handler as unknown as RequestHandler;
+    const { [ADMITTED]: admitted, method } = req;
+    // The usual case: it was asked for in front, and is what it was.
+    const table = admitted !== undefined && isSameRequest(req) ? (admitted.gate as TableGate) : undefined;
+    const isAsked = table !== undefined && (tables.has(table) || req[MET]?.has(table) === true);
+    const isSold = isAsked && admitted !== undefined && isAsAdmitted(admitted, req);
+    // Express gives HEAD to each route of a path, also to those that have no handler for it. A charge in a route is its price.
+    const isOther = route !== undefined && (!handles(route, method) || chargesOf(route, method).length > 0);
+    if (isOther || (isSold && table.sells(layer, admitted.price.priceId))) return handler(req, res, next);
+    const asked = tablesAbove(req, [...tables, ...passedBy(req)]);
     const passFrom = (at: number): unknown => {
-      const table = asked[at];
-      if (table === undefined) return handler(req, res, next);
-      const { gate, mounts } = table;
-      const verdict = gate.atHandler({ handler: layer, request: readRequest(req, gate), mounts, ...sharing });
-      return follow(verdict, { req, res, gate, engine, route, proceed: () => passFrom(at + 1), fail: next });
+      const [gate, mounts] = asked[at] ?? [];
+      if (gate === undefined || mounts === undefined) return handler(req, res, next);
+      const request = readRequest(req, gate);
+      const reading = gate.readingOf(layer);
+      const line = `${method} ${request.mountPath}${request.path}`;
+      if (reading !== undefined && req[FREE]?.get(reading) === line) return passFrom(at + 1);
+      const verdict = gate.atHandler({ handler: layer, request, mounts });
+      if (reading !== undefined && verdict.kind === "free") req[FREE] = new Map(req[FREE]).set(reading, line);
+      return follow(verdict, { req, res, gate, seller, layer, route, proceed: () => passFrom(at + 1), fail: next });
     };
     return passFrom(0);
   };
 }
 
-/** The tables that are asked at a handler: those that are mounted above the request's path, or else all of them. */
-function tablesFor(req: GatedRequest, tables: readonly GuardingTable[]): readonly GuardingTable[] {
-  const met = tables.flatMap((table): GuardingTable[] => {
-    const mounts = mountsOf(table, req);
-    return mounts === undefined ? [] : [{ ...table, mounts }];
-  });
-  if (met.length < 2) return met;
-  const fullPath = req.baseUrl + req.path;
-  const here = met.filter(({ mounts }) => mounts.some((mount) => belowThatMount(mount, fullPath) !== undefined));
-  return here.length > 0 ? here : met;
+/** What functions that read a path in the same way need not read again: the request, as it was when it was free. */
+const FREE = Symbol("farebox.free");
+
+type Asked = readonly [gate: TableGate, mounts: readonly string[]];
+
+/** The tables that are mounted above a request's path, or else all of them. */
+function tablesAbove(req: Request, tables: readonly Asked[]): readonly Asked[] {
+  if (tables.length < 2) return tables;
+  const path = req.baseUrl + req.path;
+  const above = tables.filter(([, mounts]) => mounts.some((mount) => belowThatMount(mount, path) !== undefined));
+  return above.length > 0 ? above : tables;
 }
 
 /**
@@ -262,8 +283,8 @@ type Priced = Extract<Verdict, { kind: "priced" }>;
 
 /** What a request was admitted for. */
 interface Admitted {
-  readonly gate: object;
-  readonly price: object;
+  readonly gate: TableGate | RouteGate;
+  readonly price: Priced["price"];
   readonly method: string;
   readonly path: string;
   readonly search: string;
@@ -273,24 +294,31 @@ interface Admitted {
   readonly refusal: Priced["refusal"];
 }
 
-/** The tables that a request has passed, as far as it matters, with their mounts. */
+/** The tables that a request has passed and that price what passes them, with their mounts. */
 const MET = Symbol("farebox.met");
 
-type GatedRequest = Request & { [ADMITTED]?: Admitted; [MET]?: ReadonlyMap<object, string> };
+type GatedRequest = Request & {
+  [ADMITTED]?: Admitted;
+  [MET]?: ReadonlyMap<TableGate, string>;
+  [FREE]?: ReadonlyMap<object, string>;
+};
 
-/** The mounts of a table for a request; `undefined`: it prices only what passes it, and the request has not. */
-function mountsOf({ gate, mounts, isWrapped }: GuardingTable, req: GatedRequest): readonly string[] | undefined {
-  if (!isWrapped) return mounts;
-  const mount = req[MET]?.get(gate);
-  if (mount === undefined) return undefined;
-  // Not a template: it comes from the request.
-  return `${req.baseUrl}${req.path}/`.startsWith(`${mount}/`) ? [mount] : [];
+function passedBy(req: GatedRequest): readonly Asked[] {
+  return [...(req[MET] ?? [])].map(([gate, mount]) => {
+    // Not a template: it comes from the request.
+    return [gate, `${req.baseUrl}${req.path}/`.startsWith(`${mount}/`) ? [mount] : []];
+  });
 }
 
 /** Whether a request was admitted, and no middleware has made another one of it since. */
 function isSameRequest(req: GatedRequest): boolean {
   const admitted = req[ADMITTED];
   return admitted !== undefined && admitted.method === req.method && admitted.path === pathIdOf(req);
+}
+
+/** Whether it is what it was, as far as its price may depend on that. */
+function isAsAdmitted({ isExact, search }: Admitted, req: GatedRequest): boolean {
+  return !isExact || (isSameRequest(req) && search === searchOf(req));
 }
 
 /** The whole path, without what mounts change about its slashes. */
@@ -307,30 +335,33 @@ function searchOf({ url }: Request): string {
 interface Passage {
   readonly req: GatedRequest;
   readonly res: Response;
-  readonly gate: object;
-  readonly engine: PaymentsEngine;
+  readonly gate: TableGate | RouteGate;
+  readonly seller: Seller;
+  /** Of the handler that is behind a guard. */
+  readonly layer?: Layer;
   /** The route of the handler. */
   readonly route: LayerRoute | undefined;
   readonly proceed: () => unknown;
   readonly fail: (error: unknown) => void;
 }
 
-function follow(verdict: Verdict, passage: Passage): unknown {
-  const { req, res, gate, engine, route, proceed, fail } = passage;
+function follow(own: Verdict, passage: Passage): unknown {
+  const { req, res, gate, seller, layer, route, proceed, fail } = passage;
+  const { engine, inspection } = seller;
+  // Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond.
+  const isAsking = own.kind === "priced" || own.kind === "refused";
+  const verdict = (isAsking ? inspection.nearest(req, { gate, verdict: own, layer, route }) : undefined) ?? own;
   if (engine.draining.isDraining) closeBehind(res);
   if (verdict.kind === "free") return proceed();
   const admitted = req[ADMITTED];
   if (verdict.kind === "preflight") {
-    if (namesMethod(route, "OPTIONS")) return proceed();
+    if (route !== undefined && hasOwnOptions(route)) return proceed();
     // Middleware may have made it of a request that has paid: an error is not charged.
     return admitted === undefined ? writePreflight(route, res) : writeResponse(res, admitted.refusal());
   }
-  // Another table has sold it. Keys of this one may lead to the same handler by other paths.
-  if (admitted !== undefined && admitted.gate !== gate && isSameRequest(req)) return proceed();
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
-    const isSold = !admitted.isExact || (isSameRequest(req) && admitted.search === searchOf(req));
-    if (admitted.price === verdict.price && isSold) return proceed();
+    if (admitted.price.priceId === verdict.price.priceId && isAsAdmitted(admitted, req)) return proceed();
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
@@ -355,7 +386,7 @@ function writePreflight(route: LayerRoute | undefined, res: Response): void {
 }
 
 function carryOut(decision: Decision, passage: Passage, { price, refusal }: Priced): unknown {
-  const { req, res, gate, engine, proceed } = passage;
+  const { req, res, gate, seller, proceed } = passage;
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
   if (isOver(res)) return giveBack(decision);
   if (decision.kind === "respond") {
@@ -375,7 +406,7 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
-  else prepareRun(decision.admission, req, res, engine);
+  else prepareRun(decision.admission, req, res, seller.engine);
   return proceed();
 }
 

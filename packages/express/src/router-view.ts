@@ -3,19 +3,22 @@
  *
  * @module
  */
-import type { Receiver, RegisteredRoute, RouterView } from "@farebox/core/adapter";
+import type { HandlerPrices, Receiver, RegisteredRoute, RouteGate, RouterView } from "@farebox/core/adapter";
 import type { Application } from "express";
 import {
   gateOf,
-  guardsOf,
+  hidesGates,
   isReadable,
+  isTable,
   type Layer,
   type LayerRoute,
   layersOf,
   type Met,
+  namesMethod,
   type Prefixes,
   rootOf,
   type Sought,
+  tablesAt,
   takesAnyMethod,
   type WalkedGate,
   walk,
@@ -32,35 +35,32 @@ export function createRouterView(app: Application): RouterView {
   const layers = (isAppReadable && layersOf(app)) || [];
   const all = [...walk(layers, EVERYTHING, TOP)];
   let everywhere: ReadonlySet<Layer> | undefined;
-  return {
-    mountsOf: (gate) => all.flatMap((met) => mountsIn(met, gate)),
-    receiversOf(from, method, path) {
-      everywhere ??= new Set([...walk(layers, NOWHERE, TOP)].flatMap((met) => ("layer" in met ? [met.layer] : [])));
-      const met = path === undefined ? all : [...walk(layers, { method, path }, TOP)];
-      const start = met.findIndex((one) => isFrom(one, from));
-      const receivers: Receiver[] = [];
-      for (const [at, one] of met.entries()) {
-        const isBefore = at < start;
-        const charges = toCharges(one, isBefore);
-        if (one.kind === "gate") {
-          receivers.push(...charges);
-          continue;
-        }
-        const receiver = toReceiver(one, method, { isBefore, takesAll: everywhere.has(one.layer) });
-        receivers.push(receiver, ...charges);
-        const isLast = receiver.isFinal && at > start && (one.kind !== "route" || takesAll(one.route, method));
-        if (isLast && path !== undefined) break;
-      }
-      return receivers;
-    },
-    routes: all.flatMap((met) => (met.kind === "route" ? toRegistered(met) : [])),
-    isReadable: isAppReadable,
-    hasOtherApps: isInnerApp(app) || all.some(isMountedApp),
+  let handlers: readonly Receiver[] | undefined;
+  const toReceivers = (met: Iterable<Met>) => {
+    everywhere ??= new Set([...walk(layers, NOWHERE, TOP)].flatMap((one) => ("layer" in one ? [one.layer] : [])));
+    let isCharged = false;
+    return [...met].flatMap((one) => {
+      isCharged ||= one.kind === "gate" && !isTable(one.gate);
+      return listReceivers(one, { everywhere: everywhere ?? new Set(), isCharged });
+    });
   };
-}
-
-function isFrom(met: Met, from: object): boolean {
-  return isGate(met, from) || ("layer" in met && met.layer === from);
+  return {
+    mountsOf: (gate) =>
+      all.flatMap((met) =>
+        gatesIn(met).includes(gate)
+          ? ((met.kind === "gate" || met.kind === "route" ? met.mounts : undefined) ?? [])
+          : [],
+      ),
+    get handlers() {
+      handlers ??= toReceivers(all);
+      return handlers;
+    },
+    receiversOf: (method, path) => toReceivers(walk(layers, { method, path }, TOP)),
+    routes: all.flatMap((met) => (met.kind === "route" ? toRegistered(met) : [])),
+    prices: () => pricesOf(all),
+    isReadable: isAppReadable,
+    mayHideGates: isInnerApp(app) || hidesGates(app),
+  };
 }
 
 /** Whether a request for a path, mounts included, would have to pay. If that is not known, it would not. */
@@ -79,30 +79,22 @@ function meetsPrice(app: Application, method: string, path: string): boolean {
       if (met.gate.prices({ ...query, mounts: met.mounts ?? [] })) return true;
       continue;
     }
-    const guards = [...guardsOf(met.layer)];
-    if (guards.some(([table, { mounts }]) => table.prices({ ...query, mounts }, met.layer))) return true;
+    for (const [table, mounts] of tablesAt(met.layer)) {
+      if (table.prices({ ...query, mounts }, met.layer)) return true;
+    }
     if (met.kind !== "route") continue;
     // The gate of a route has no table to look into.
     const nowhere = { ...query, mounts: [] };
     if (gatesOf(met.route, method.toLowerCase()).some((gate) => gate.prices(nowhere))) return true;
-    if (isFinal(met.route, method)) return false;
+    if (namesMethod(met.route, method)) return false;
   }
   return false;
 }
 
 /** A gate is a middleware, or a handler of a route. */
-function isGate(met: Met, gate: object): boolean {
-  if (met.kind !== "gate" && met.kind !== "route") return false;
-  return met.kind === "gate" ? met.gate === gate : gatesOf(met.route).some((one) => one === gate);
-}
-
-function mountsIn(met: Met, gate: object): readonly string[] {
-  if (!isGate(met, gate) || !("mounts" in met)) return [];
-  return met.mounts ?? [];
-}
-
-function isMountedApp(met: Met): boolean {
-  return met.kind === "opaque" && met.name === "mounted_app";
+function gatesIn(met: Met): readonly object[] {
+  if (met.kind === "gate") return [met.gate];
+  return met.kind === "route" ? gatesOf(met.route) : [];
 }
 
 /** Whether an app is mounted in another. */
@@ -110,30 +102,32 @@ function isInnerApp(app: Application): boolean {
   return (app as { readonly parent?: unknown }).parent !== undefined;
 }
 
+const NAMES_NONE = () => false;
+
+/** What a walk has seen. */
+interface Walked {
+  readonly everywhere: ReadonlySet<Layer>;
+  /** Whether a charge is mounted above. */
+  readonly isCharged: boolean;
+}
+
+function listReceivers(met: Met, { everywhere, isCharged }: Walked): readonly Receiver[] {
+  const more = { takesAll: false, isFiles: false, names: NAMES_NONE };
+  const paths = met.kind === "gate" ? met.mounts : met.paths;
+  const gates = gatesIn(met).map((handler): Receiver => ({ ...more, handler, kind: "gate", paths }));
+  if (met.kind === "gate") return gates;
+  const { layer: handler, kind } = met;
+  if (kind === "function") {
+    return [{ ...more, handler, kind, paths, takesAll: !met.isMounted, isFiles: handler.name === "serveStatic" }];
+  }
+  const names = (method: string) =>
+    !isCharged &&
+    [method, method === "HEAD" ? "GET" : method].some((one) => namesMethod(met.route, one)) &&
+    chargesOf(met.route, method).length === 0;
+  return [...gates, { ...more, handler, kind, paths, takesAll: everywhere.has(handler), names }];
+}
+
 type MetRoute = Extract<Met, { kind: "route" }>;
-
-function toReceiver(
-  met: Exclude<Met, { kind: "gate" }>,
-  method: string | undefined,
-  seen: Pick<Receiver, "isBefore" | "takesAll">,
-): Receiver {
-  const { layer: handler, paths } = met;
-  if (met.kind === "route") return { ...seen, handler, kind: "route", isFinal: isFinal(met.route, method), paths };
-  return { ...seen, handler, kind: met.sort, isFinal: met.isFinal, paths };
-}
-
-/** The gates with a price of their own. A table has many. */
-function toCharges(met: Met, isBefore: boolean): readonly Receiver[] {
-  if (met.kind === "opaque") return [];
-  const gates = met.kind === "route" ? gatesOf(met.route) : "bind" in met.gate ? [] : [met.gate];
-  const paths = met.kind === "route" ? met.paths : met.mounts;
-  return gates.map((handler) => ({ handler, kind: "charge", isBefore, isFinal: false, takesAll: false, paths }));
-}
-
-/** Whether a route takes all requests of a method, or of any. */
-function takesAll(route: LayerRoute, method: string | undefined): boolean {
-  return method !== undefined || takesAnyMethod(route);
-}
 
 function toRegistered({ layer, route, paths, ownPaths }: MetRoute): readonly RegisteredRoute[] {
   const known = paths?.map((path) => (path === "" ? "/" : path)) ?? [undefined];
@@ -142,33 +136,52 @@ function toRegistered({ layer, route, paths, ownPaths }: MetRoute): readonly Reg
 }
 
 /** A route's methods, together where the same gates price them: `app.route("/a").get(…).post(…)` may have two prices. */
-function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "methods" | "gates">[] {
-  if (takesAnyMethod(route)) return [{ methods: undefined, gates: gatesOf(route) }];
-  const found: { readonly methods: string[]; readonly gates: readonly object[] }[] = [];
+function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "methods" | "gates" | "isCharged">[] {
+  const isCharged = (gates: readonly WalkedGate[]) => !gates.every(isTable);
+  const all = gatesOf(route);
+  if (takesAnyMethod(route)) return [{ methods: undefined, gates: all, isCharged: isCharged(all) }];
+  const found: { readonly methods: string[]; readonly gates: readonly object[]; readonly isCharged: boolean }[] = [];
   for (const name of Object.keys(route.methods).filter((one) => one !== "_all")) {
     const gates = gatesOf(route, name);
     const same = found.find(
       (one) => one.gates.length === gates.length && gates.every((gate) => one.gates.includes(gate)),
     );
-    if (same === undefined) found.push({ methods: [name.toUpperCase()], gates });
+    if (same === undefined) found.push({ methods: [name.toUpperCase()], gates, isCharged: isCharged(gates) });
     else same.methods.push(name.toUpperCase());
   }
   return found;
 }
 
 /** The gates among a route's handlers, each once: `app.all` registers a handler once for each method. */
-function gatesOf({ stack }: LayerRoute, name?: string): readonly WalkedGate[] {
-  const layers = stack.filter(({ method }) => name === undefined || method === undefined || method === name);
+function gatesOf({ stack, methods }: LayerRoute, name?: string): readonly WalkedGate[] {
+  const served = name === "head" && methods["head"] !== true ? "get" : name;
+  const layers = stack.filter(({ method }) => served === undefined || method === undefined || method === served);
   return [...new Set(layers.flatMap(({ handle }) => gateOf(handle) ?? []))];
 }
 
-/** Whether a route responds to every request it gets: its first handler takes no `next`. */
-function isFinal({ stack }: LayerRoute, method: string | undefined): boolean {
-  const wanted = method?.toLowerCase();
-  const first = stack.find((one) => one.method === undefined || wanted === undefined || isSame(one.method, wanted));
-  return first?.handle.length === 2;
+/** The charges among a route's handlers for a method: a table in a route has keys of its own. */
+export function chargesOf(route: LayerRoute, method: string): readonly RouteGate[] {
+  return gatesOf(route, method.toLowerCase()).flatMap((gate) => (isTable(gate) ? [] : [gate]));
 }
 
-function isSame(method: string, wanted: string): boolean {
-  return method === wanted || (wanted === "head" && method === "get");
+/** The prices that can reach each handler: its own, and those of charges that are mounted above it. */
+function pricesOf(all: readonly Met[]): readonly HandlerPrices[] {
+  const charges: { readonly gate: WalkedGate; readonly mounts: Prefixes }[] = [];
+  return all.flatMap((met): readonly HandlerPrices[] => {
+    if (met.kind === "gate") {
+      if (!isTable(met.gate)) charges.push(met);
+      return [];
+    }
+    const above = charges.filter(({ mounts = [] }) =>
+      mounts.some((mount) => met.paths?.some((path) => `${path}/`.startsWith(`${mount}/`))),
+    );
+    const tables = [...tablesAt(met.layer).keys()];
+    const places = met.kind === "route" ? toRegistered(met) : [{ path: met.paths?.[0], methods: undefined, gates: [] }];
+    return places.map(({ path = "a route", methods, gates }) => ({
+      where: `${methods?.join("|") ?? "any method"} ${path}`,
+      prices: [...above.map(({ gate }) => gate), ...tables, ...(gates as readonly WalkedGate[])].flatMap((gate) =>
+        gate.pricesAt(met.layer, methods).map((price) => ({ ...price, gate })),
+      ),
+    }));
+  });
 }

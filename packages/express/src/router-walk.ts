@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { TableGate } from "@farebox/core/adapter";
+import type { RouteGate, TableGate } from "@farebox/core/adapter";
 import type { Application } from "express";
 
 /** A middleware, a router or a route, as a router keeps it. */
@@ -17,6 +17,8 @@ export interface Layer {
   /** Whether the path matches. Express 5.2 and older, and Express 4, put the matched part into `path`. */
   match(path: string): unknown;
   readonly path?: unknown;
+  /** Of the function that it was made with. */
+  readonly name?: string;
   /** Express 5.3 and newer: the path as it was written. */
   readonly rawPath?: unknown;
   /** Express 5: mounted at `/`. */
@@ -52,17 +54,8 @@ export type Met =
       /** Without the mounts. */
       readonly ownPaths: Prefixes;
     }
-  /** A function that may respond or pass on. `function`: it gets every request of its router. */
-  | {
-      readonly kind: "opaque";
-      readonly layer: Layer;
-      readonly name: string;
-      readonly sort: "mount" | "files" | "function";
-      /** Whether it takes no `next`. */
-      readonly isFinal: boolean;
-      /** Where it is mounted. */
-      readonly paths: Prefixes;
-    };
+  /** Any other function: it may respond or pass on, and read the path in its own way. */
+  | { readonly kind: "function"; readonly layer: Layer; readonly paths: Prefixes; readonly isMounted: boolean };
 
 /** The request to walk with. */
 export interface Sought {
@@ -78,52 +71,75 @@ export interface Sought {
 const MAX_DEPTH = 100;
 
 /** What a walk knows of a gate. */
-export type WalkedGate = Pick<TableGate, "prices">;
+export type WalkedGate = TableGate | RouteGate;
 
-const gates = new WeakMap<object, WalkedGate>();
+/** Whether a gate has a table. */
+export function isTable(gate: WalkedGate): gate is TableGate {
+  return "bind" in gate;
+}
+
+/** By it a gate's handler is known, also behind a wrapper that copies properties: those that are enumerable, by text. */
+const MARK = "fareboxGate";
 
 /** Records that a handler stands for a gate, so that a walk recognizes it. */
 export function markHandler(handler: object, gate: WalkedGate): void {
-  gates.set(handler, gate);
+  Object.defineProperty(handler, MARK, { value: gate, enumerable: true });
 }
 
 /** The gate that a handler stands for, if any. */
 export function gateOf(handler: object): WalkedGate | undefined {
-  return gates.get(handler);
+  return versionsOf(handler).flatMap((one) => (one as { readonly [MARK]?: WalkedGate })[MARK] ?? [])[0];
 }
 
-/** A table that prices a handler. */
-export interface GuardingTable {
-  readonly gate: TableGate;
-  /** The mounts of the table. */
-  readonly mounts: readonly string[];
-  /** Whether it prices only the requests that it was called for: a function of the seller's calls it, or the seller says so. */
-  readonly isWrapped: boolean;
+/** A function, and those that it wraps, as far as wrappers tell: `shimmer` does, by which tracers wrap. */
+function versionsOf(handler: object): readonly object[] {
+  const versions = new Set<object>();
+  // A wrapper may name itself.
+  for (let one: unknown = handler; typeof one === "function" && !versions.has(one); ) {
+    versions.add(one);
+    one = (one as { readonly __original?: unknown }).__original;
+  }
+  return [...versions];
 }
 
-const guards = new WeakMap<Layer, Map<TableGate, GuardingTable>>();
-
-/** The tables that price a layer's handler. */
-export function guardsOf(layer: Layer): Map<TableGate, GuardingTable> {
-  const known = guards.get(layer) ?? new Map<TableGate, GuardingTable>();
-  guards.set(layer, known);
-  return known;
+/** A handler behind a guard. */
+export interface Guarded {
+  handler: LayerHandler;
+  /** The tables that price it, with their mounts. */
+  readonly tables: Map<TableGate, readonly string[]>;
 }
 
-/** Handlers that stand behind a guard, by the guard. */
-const guarded = new WeakMap<object, LayerHandler>();
+const guarded = new WeakMap<Layer, Guarded>();
 
-/** Puts a guard in front of a layer's handler. It gets what the handler gets, and calls the handler. */
-export function guardLayer(layer: Layer, guardOf: (handler: LayerHandler) => LayerHandler): void {
-  const { handle } = layer;
-  const guard = guardOf(handle);
-  guarded.set(guard, handle);
-  layer.handle = guard;
+/** The tables that price a layer's handler, with their mounts. */
+export function tablesAt(layer: Layer): ReadonlyMap<TableGate, readonly string[]> {
+  return guarded.get(layer)?.tables ?? NO_TABLES;
+}
+
+const NO_TABLES: Guarded["tables"] = new Map();
+
+/** Puts a guard in front of a layer's handler, once. Whatever replaces the handler stands behind it, too. */
+export function guardLayer(layer: Layer, guardOf: (guarded: Guarded) => LayerHandler): Guarded["tables"] {
+  const known = guarded.get(layer);
+  if (known !== undefined) return known.tables;
+  const { handle: handler } = layer;
+  const own: Guarded = { handler, tables: new Map() };
+  const guard = guardOf(own);
+  guarded.set(layer, own);
+  Object.defineProperty(layer, "handle", {
+    configurable: true,
+    enumerable: true,
+    get: () => guard,
+    set(replacement: LayerHandler) {
+      own.handler = replacement;
+    },
+  });
+  return own.tables;
 }
 
 /** The handler of a layer, without its guard. */
-function handlerOf({ handle }: Layer): LayerHandler {
-  return guarded.get(handle) ?? handle;
+function handlerOf(layer: Layer): LayerHandler {
+  return guarded.get(layer)?.handler ?? layer.handle;
 }
 
 /** The outermost of the apps that an app is mounted in. */
@@ -132,18 +148,41 @@ export function rootOf(app: Application): Application {
   return parent === undefined ? app : rootOf(parent);
 }
 
-/** Every list of layers in an app or router. A route that is added later makes one of them longer. */
-export function stacksOf(
-  layers: readonly Layer[],
-  known: Set<readonly Layer[]> = new Set(),
-): readonly (readonly Layer[])[] {
-  if (known.has(layers)) return [];
-  known.add(layers);
-  for (const layer of layers) {
-    const below = layer.route === undefined ? layersOf(handlerOf(layer)) : undefined;
-    if (below !== undefined) stacksOf(below, known);
-  }
-  return [...known];
+/** A router, and the layers that it had. */
+export interface Stack {
+  readonly owner: OwnRouter;
+  readonly layers: readonly unknown[];
+}
+
+/** Every router in an app or router, with itself. */
+export function stacksOf(router: unknown, known: Set<unknown> = new Set()): readonly Stack[] {
+  if (known.has(router)) return [];
+  known.add(router);
+  const layers = layersOf(router);
+  if (layers === undefined && !isReadable(router)) return [];
+  const below = (layers ?? []).flatMap((layer) => {
+    if (layer.route !== undefined) return [];
+    const inner = routerIn(layer);
+    // Express 4 does not tell of an app that is empty.
+    const isEmpty = inner === undefined && layer.name === MOUNTED_APP;
+    return isEmpty ? [toStack(() => ownerOf(routerIn(layer)))] : stacksOf(inner, known);
+  });
+  return [toStack(() => ownerOf(router)), ...below];
+}
+
+function toStack(find: () => OwnRouter | undefined): Stack {
+  const owner = find() ?? {
+    get stack() {
+      return find()?.stack;
+    },
+  };
+  return { owner, layers: [...(owner.stack ?? [])] };
+}
+
+/** Whether layers were added, removed or replaced. */
+export function hasChanged({ owner: { stack = [] }, layers }: Stack): boolean {
+  for (let at = 0; at < layers.length; at++) if (stack[at] !== layers[at]) return true;
+  return stack.length !== layers.length;
 }
 
 /** Walks through layers in order. `prefixes` are the mounts they stand below. */
@@ -159,17 +198,17 @@ export function* walk(layers: readonly Layer[], sought: Sought, prefixes: Prefix
     const ownPaths = pathsOf(layer);
     const paths = joinAll(prefixes, ownPaths);
     const gate = gateOf(handler);
-    const inner = layersOf(handler);
+    const inner = route === undefined && gate === undefined ? routerIn(layer) : undefined;
     if (route !== undefined) {
       if (handles(route, method)) yield { kind: "route", layer, route, paths, mounts: prefixes, ownPaths };
     } else if (gate !== undefined) {
       yield { kind: "gate", gate, mounts: asMounts(paths) };
     } else if (inner !== undefined) {
       const rest = path === undefined ? undefined : withoutTaken(path, taken);
-      yield* walk(inner, { method, path: rest, above: [...above, layers] }, asMounts(paths));
-    } else if (!PASSING.has(handler.name)) {
-      const isMounted = path === undefined ? !isTop(ownPaths) : !isTop([taken]);
-      yield toOpaque(layer, handler, { isMounted, paths: asMounts(paths) });
+      yield* walk(layersOf(inner) ?? [], { method, path: rest, above: [...above, layers] }, asMounts(paths));
+    } else {
+      const isMounted = ownPaths?.some((one) => one === "/" || one === "") !== true;
+      yield { kind: "function", layer, paths: asMounts(paths), isMounted };
     }
   }
 }
@@ -179,41 +218,10 @@ function isLoop(layers: readonly Layer[], { path, above = [] }: Sought): boolean
   return above.length > MAX_DEPTH || (path === undefined && above.includes(layers));
 }
 
-function isTop(paths: readonly string[] | undefined): boolean {
-  return paths?.some((path) => path === "/" || path === "") === true;
-}
-
-type Opaque = Extract<Met, { kind: "opaque" }>;
-
-function toOpaque(
-  layer: Layer,
-  { name, length }: LayerHandler,
-  { isMounted, paths }: Pick<Opaque, "paths"> & { readonly isMounted: boolean },
-): Opaque {
-  const sort = name === "serveStatic" ? "files" : isMounted ? "mount" : "function";
-  return { kind: "opaque", layer, name, sort, isFinal: length === 2, paths };
-}
-
-/** Middleware that always passes a request on: Express's own, and the most popular packages. */
-const PASSING: ReadonlySet<string> = new Set([
-  "query",
-  "expressInit",
-  "jsonParser",
-  "urlencodedParser",
-  "textParser",
-  "rawParser",
-  "cookieParser",
-  "corsMiddleware",
-  "helmetMiddleware",
-]);
-
 /** `/api` and `/users/:id` are `/api/users/:id`. */
 function joinAll(prefixes: Prefixes, paths: readonly string[] | undefined): Prefixes {
-  return paths === undefined ? undefined : prefixes?.flatMap((prefix) => paths.map((path) => join(prefix, path)));
-}
-
-function join(prefix: string, path: string): string {
-  return prefix + (path === "/" ? "" : path);
+  const ends = paths?.map((path) => (path === "/" ? "" : path));
+  return ends && prefixes?.flatMap((prefix) => ends.map((end) => prefix + end));
 }
 
 /** A mount is the same with a slash at its end. A route need not be. */
@@ -221,50 +229,72 @@ function asMounts(paths: Prefixes): Prefixes {
   return paths?.map((path) => path.replace(/\/$/, ""));
 }
 
-/** The layers of an app, a router, or an app in an app; `undefined` for other functions. */
-export function layersOf(handler: unknown): readonly Layer[] | undefined {
-  const { stack } = handler as { readonly stack?: unknown };
-  if (Array.isArray(stack)) return stack;
-  const app = typeof handler === "function" && handler.name === "mounted_app" ? innerAppOf(handler) : handler;
-  if (app === undefined) return undefined;
-  const router = hasOldRouter(app) ? app._router : (app as { readonly router?: OwnRouter }).router;
-  return Array.isArray(router?.stack) ? router.stack : undefined;
+/** The layers of an app or a router; `undefined` for anything else, also for what only looks like one. */
+export function layersOf(router: unknown): readonly Layer[] | undefined {
+  const stack = ownerOf(router)?.stack;
+  if (stack?.every(isLayer) !== true) return undefined;
+  // Each app of Express 4 begins with two of Express's own.
+  return hasOldRouter(router) ? stack.slice(2) : stack;
 }
 
-/**
- * Whether an app's private parts are as Express 4 and 5 have them. An app of Express 4 has no router before its first route.
- */
-export function isReadable(app: unknown): boolean {
-  const layers = layersOf(app);
-  if (layers === undefined) return hasOldRouter(app) && app._router === undefined;
-  const known = new Set([layers]);
-  return layers.every((layer) => isLayer(layer, known));
+/** What has the layers of a router, or of an app. */
+export function ownerOf(router: unknown): OwnRouter | undefined {
+  if (hasOldRouter(router)) return router._router;
+  const { stack, router: ofApp } = Object(router) as OwnRouter & { readonly router?: OwnRouter };
+  return [router as OwnRouter, ofApp].find((one) => Array.isArray(one === router ? stack : one?.stack));
 }
 
-function isLayer(layer: Partial<Layer> | undefined, known: Set<readonly Layer[]>): boolean {
+/** Whether a layer has what those of Express have. Those of `connect` match no path by themselves. */
+function isLayer(layer: Partial<Layer> | undefined): boolean {
   const { route, handle, match } = layer ?? {};
   if (typeof handle !== "function" || typeof match !== "function") return false;
-  if (route !== undefined) return Array.isArray(route.stack) && typeof route.methods === "object";
-  const inner = layersOf(handlerOf(layer as Layer));
-  if (inner === undefined || known.has(inner)) return true;
-  known.add(inner);
-  return inner.every((one) => isLayer(one, known));
+  return route === undefined || (Array.isArray(route.stack) && typeof route.methods === "object");
 }
 
-const innerApps = new WeakMap<object, { readonly app: unknown }>();
+/** Whether an app can be looked into. An app of Express 4 has no router before its first route. */
+export function isReadable(app: unknown): boolean {
+  return layersOf(app) !== undefined || (hasOldRouter(app) && app._router === undefined);
+}
+
+/** The router or app in a layer, also behind wrappers. A copy of an app's properties knows the app by its requests. */
+function routerIn(layer: Layer): unknown {
+  const versions = versionsOf(handlerOf(layer));
+  const mounted = versions.find((handler) => isMountedApp(handler, layer));
+  const apps = versions.map((one) => (one as { readonly request?: { readonly app?: unknown } }).request?.app);
+  return [mounted && innerAppOf(mounted), ...apps, ...versions].find(isReadable);
+}
+
+/** Whether a function is the one by which Express mounts an app in another, perhaps in a wrapper. Others are not called to find out. */
+function isMountedApp(handler: object, { name }: Layer): boolean {
+  if (name !== MOUNTED_APP) return false;
+  return (handler as LayerHandler).name !== name || /\.handle\(\w+, ?\w+, ?/.test(String(handler));
+}
+
+const MOUNTED_APP = "mounted_app";
+
+/** Whether there is a router with a `use` of its own: it may wrap what it is given. */
+export function hidesGates(router: unknown, known: Set<unknown> = new Set()): boolean {
+  if (known.has(router)) return false;
+  known.add(router);
+  const inner = (layersOf(router) ?? []).flatMap((layer) => (layer.route === undefined ? (routerIn(layer) ?? []) : []));
+  const isWrapping = (one: object) => Object.hasOwn(one, "use") && !("listen" in one);
+  return inner.some((one) => isWrapping(Object(one)) || hidesGates(one, known));
+}
+
+const innerApps = new WeakMap<object, object>();
 
 /** The app behind the function by which Express mounts it in another. */
 function innerAppOf(mounted: object): unknown {
-  const known = innerApps.get(mounted) ?? { app: findInnerApp(mounted as (...args: unknown[]) => void) };
-  innerApps.set(mounted, known);
-  return known.app;
+  const app = innerApps.get(mounted) ?? findInnerApp(mounted as (...args: unknown[]) => unknown);
+  if (typeof app === "function") innerApps.set(mounted, app);
+  return app;
 }
 
 /**
  * Express shows an inner app to nobody but a request: its first step makes the app's own prototype that of the request. This
  * request notes the prototype, and has no URL from then on, so that no handler of the app gets it.
  */
-function findInnerApp(mounted: (...args: unknown[]) => void): unknown {
+function findInnerApp(mounted: (...args: unknown[]) => unknown): unknown {
   let found: { readonly app?: unknown } | undefined;
   const own = { method: "GET", headers: {}, query: {}, params: {}, app: { request: {}, response: {} } };
   const request = new Proxy(own, {
@@ -276,7 +306,8 @@ function findInnerApp(mounted: (...args: unknown[]) => void): unknown {
     },
   });
   try {
-    mounted(request, { setHeader() {}, locals: {} }, () => {});
+    const result: unknown = mounted(request, { setHeader() {}, locals: {} }, () => {});
+    if (result instanceof Promise) result.catch(() => {});
   } catch {
     // Without a URL nothing can be routed.
   }
@@ -289,12 +320,12 @@ function urlBefore(found: unknown): string {
 }
 
 interface OwnRouter {
-  readonly stack?: unknown;
+  readonly stack?: readonly Layer[] | undefined;
 }
 
 /** Whether an app is one of Express 4, which has its router in `_router`, and a getter `router` that throws. */
 export function hasOldRouter(app: unknown): app is { readonly _router?: OwnRouter } {
-  return typeof (app as { readonly lazyrouter?: unknown }).lazyrouter === "function";
+  return typeof (app as { readonly lazyrouter?: unknown } | undefined)?.lazyrouter === "function";
 }
 
 /** The part of a path that a layer takes: `/api` for a router mounted there. `undefined` if the layer does not match. */
@@ -336,18 +367,9 @@ export function namesMethod(route: Pick<LayerRoute, "methods"> | undefined, meth
   return route?.methods[method.toLowerCase()] === true && !EVERY.every((name) => route.methods[name] === true);
 }
 
-/** The methods for which a route runs the same function as for one: `app.all` does, `app.route("/a").get(…).post(…)` does not. */
-export function methodsSharing({ stack, methods }: LayerRoute, method: string): readonly string[] {
-  const handlersFor = (name: string) => {
-    const served = name === "head" && methods["head"] !== true ? "get" : name;
-    return stack.flatMap((one) => (one.method === undefined || one.method === served ? [one.handle] : []));
-  };
-  const own = handlersFor(method.toLowerCase());
-  // A function before the last one that takes `next` is middleware.
-  const final = new Set(own.filter((handle, at) => handle.length < 3 || at === own.length - 1));
-  const named = methods["get"] === true ? ["head", ...Object.keys(methods)] : Object.keys(methods);
-  const names = methods["_all"] === true ? [...EVERY, ...named] : named;
-  return names.flatMap((name) => (handlersFor(name).some((one) => final.has(one)) ? [name.toUpperCase()] : []));
+/** Whether a route has functions for OPTIONS, and none for all methods. */
+export function hasOwnOptions(route: LayerRoute): boolean {
+  return namesMethod(route, "OPTIONS") && route.stack.every(({ method }) => method !== undefined);
 }
 
 /** The path of a layer as the seller wrote it, in Express 5's syntax, one for each way to match it. */

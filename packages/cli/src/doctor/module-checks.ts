@@ -104,6 +104,7 @@ function explain(error: unknown, file: string): readonly Diagnosis[] {
 /** Findings by which a seller loses money, or payments. */
 const ERRORS = new Set([
   "FAREBOX_TABLE_NOT_FOUND",
+  "FAREBOX_ROUTER_UNREADABLE",
   "FAREBOX_TABLE_TOO_LATE",
   "FAREBOX_KEY_UNREACHABLE",
   "FAREBOX_PRICED_TWICE",

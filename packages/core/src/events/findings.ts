@@ -13,6 +13,7 @@ export type FindingCode =
   | "FAREBOX_KEY_NEARLY_MATCHES"
   | "FAREBOX_KEY_SHADOWED"
   | "FAREBOX_PRICED_TWICE"
+  | "FAREBOX_ROUTER_UNREADABLE"
   | "FAREBOX_MEMORY_STORE"
   | "FAREBOX_MEMORY_LEDGER"
   | "FAREBOX_STORE_EVICTION"
@@ -303,6 +304,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_KEY_NEARLY_MATCHES: "Correct the key if this route should be priced",
   FAREBOX_KEY_SHADOWED: "Remove the key, or the more specific ones",
   FAREBOX_PRICED_TWICE: "Price the route in one place",
+  FAREBOX_ROUTER_UNREADABLE: "Use Express 4 or 5, or price each route by payments.charge",
   FAREBOX_MEMORY_STORE: "Set a store that all processes share, or run one process",
   FAREBOX_MEMORY_LEDGER: "Update the store, or have it keep a ledger; if you need none, leave it as it is",
   FAREBOX_STORE_EVICTION: "Have the server refuse writes when its memory is full, as the message says",

@@ -154,6 +154,13 @@ export class Gate {
     return toVerdict(table.atHandler(handler, query), request, this);
   }
 
+  /** Finds the key of a table that names a request. */
+  named(table: ResolvedTable<PricedRoute>, request: GateRequest, mounts: readonly string[]): Verdict {
+    const candidate = table.named({ method: request.method, fullPath: fullPathOf(request), mounts });
+    const isPriced = candidate !== undefined && !candidate.entry.value.isFree;
+    return toVerdict(isPriced ? { kind: "priced", candidate } : { kind: "free" }, request, this);
+  }
+
   /** Refuses a request at a route's handler that none of the handler's keys names, or that has paid another price. */
   refuseAt(route: PricedRoute): GateResponse {
     this.#deps.findings.add(unnamedRequestFinding(route.key));

@@ -5,6 +5,7 @@
  */
 import type { PaidRequestPolicy, PricedRoute } from "../pricing/priced-route.js";
 import { type Place, placeOf } from "../pricing/resource.js";
+import type { PathForm } from "../route/path-form.js";
 import type { GateRequest } from "../route/request.js";
 import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
 import type { Decision } from "./admission.js";
@@ -17,6 +18,8 @@ export type Verdict =
   | {
       readonly kind: "priced";
       readonly price: PaidRequestPolicy;
+      /** The path of the key that names the request; `undefined`: none does. */
+      readonly form?: PathForm | undefined;
       decide(): Decision | Promise<Decision>;
       /** The response to a request that has paid another price. */
       refusal(): GateResponse;
@@ -27,7 +30,7 @@ export type Verdict =
   | { readonly kind: "refused"; readonly response: GateResponse };
 
 /** A request at a handler. */
-export type RequestAtHandler = Pick<HandlerQuery, "mounts" | "sharing"> & {
+export type RequestAtHandler = Pick<HandlerQuery, "mounts"> & {
   readonly handler: object;
   readonly request: GateRequest;
 };
@@ -45,9 +48,10 @@ interface Judge {
 }
 
 export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest, judge: Judge): Verdict {
-  const priced = (price: PricedRoute, locate: () => Place): Verdict => ({
+  const priced = (price: PricedRoute, locate: () => Place, form?: PathForm): Verdict => ({
     kind: "priced",
     price,
+    form,
     decide: () => judge.decideAt(price, request, locate),
     refusal: () => judge.refuseAt(price),
   });
@@ -65,7 +69,7 @@ export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest,
     case "priced": {
       const { candidate } = coverage;
       const mounted = candidate.mountTemplate === undefined ? request : candidate;
-      return priced(candidate.entry.value, () => placeOf(candidate, mounted));
+      return priced(candidate.entry.value, () => placeOf(candidate, mounted), candidate.form);
     }
     default:
       return coverage satisfies never;

@@ -82,6 +82,8 @@ export interface RouteTerms {
 export interface PaidRequestPolicy extends PaymentHeaderPolicy {
   /** Whether another request may have another price here, by a function of the seller's. */
   readonly isByRequest: boolean;
+  /** Equal for routes with the same offers. A price by request is like no other. */
+  readonly priceId: string;
 }
 
 /** The headers of a paid request that its handler finds. */
@@ -122,8 +124,6 @@ export interface PricedRoute extends RouteTerms, RouteInspection, ChallengeSubje
   readonly hooks: Hooks;
   /** Whether there is nothing to pay. If the request decides, only a route priced for one request is free. */
   readonly isFree: boolean;
-  /** Equal for routes with the same offers. A price by request is like no other. */
-  readonly priceId: string;
   /** Of a route priced for one request: an offer that has expired, if it was ours. It serves to find a payment's record. */
   readonly lapsed?: Offer | undefined;
   /** Prices the route for one request; absent: the price is the same for all. Rejects if a function of the seller's throws. */

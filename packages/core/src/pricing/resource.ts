@@ -140,7 +140,7 @@ function withMount(place: Place, request: Mounted): Place {
 }
 
 /** The template and parameters of a request that the framework matched with a route of this path. */
-export function placeOfRoute(path: string, request: GateRequest): Place | undefined {
+export function placeOfRoute(path: string, request: Pick<GateRequest, "path"> & Mounted): Place | undefined {
   const compiled = compileRegistered(path);
   if (!compiled.ok) return undefined;
   for (const form of compiled.forms) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createPaymentsEngine } from "../engine.js";
+import { createPaymentsEngine, type RouteGate, type TableGate } from "../engine.js";
 import type { FindingCode } from "../events/findings.js";
 import { SILENT } from "../events/logger.js";
 import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig, RoutesConfig } from "../options.js";
-import { opaque, type Registered, route, viewOf } from "../route/router-view.fixture.js";
-import type { RegisteredRoute } from "../route/router-view.js";
+import { opaque, type Registered, route, routeBy, viewOf } from "../route/router-view.fixture.js";
+import type { RegisteredRoute, RouterView } from "../route/router-view.js";
 import { nearest } from "./inspect-routes.js";
 
 const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } };
@@ -24,10 +24,14 @@ function tableOf(keys: readonly string[]): RoutesConfig {
 type FoundRow = readonly [code: FindingCode, route: string | undefined, message: string];
 
 /** The findings about one table that `register` mounts. */
-function foundIn(table: RoutesConfig, register: (gate: object) => readonly Registered[], hasOtherApps?: boolean) {
+function foundIn(
+  table: RoutesConfig,
+  register: (gate: object) => readonly Registered[],
+  more: Partial<RouterView> = {},
+) {
   const engine = createEngine();
   const gate = engine.routes(table);
-  const { findings } = engine.report(viewOf(register(gate), hasOtherApps));
+  const { findings } = engine.report({ ...viewOf(register(gate)), ...more });
   return findings.map(({ code, route, message }): FoundRow => [code, route, message]);
 }
 
@@ -57,12 +61,19 @@ describe("a valid table", () => {
     [["GET /f/*w"], "a server of files", after("", opaque("/f"))],
     [["GET /api/f/*w"], "a server of files, by the full path", after("/api", opaque("/api/f"))],
     [["GET /f/*w", "GET /f/x/*w"], "two keys of one price for it", after("", opaque("/f"))],
-    [["GET /a"], "middleware after the route", after("", route("GET /a"), route("GET /a", { isFinal: false }))],
+    [["GET /a"], "two routes of its own", after("", route("GET /a"), route("GET /a"))],
     [
       ["GET /a"],
-      "middleware before the table",
-      (gate) => [route("GET /a", { isFinal: false }), { gate, mount: "" }, route("GET /a")],
+      "one of its routes before the table",
+      (gate) => [route("GET /a"), { gate, mount: "" }, route("GET /a")],
     ],
+    [["GET /a"], "a page route before it", (gate) => [route("/:page"), { gate, mount: "" }, route("GET /a")]],
+    [["GET /a"], "a wildcard on the way", after("", route("/*all"), route("GET /a"))],
+    [["GET /a"], "a page route only", after("", route("/:page"))],
+    [["GET /f/a"], "a wildcard only", after("", route("/f/*rest"))],
+    [["GET /a"], "a regular expression", after("", routeBy(/^\/(a|b)$/))],
+    [["GET /a"], "a function at its path", after("", opaque("/a"))],
+    [["GET /a"], "functions on the way", after("", opaque(""), route("GET /a"), opaque(""))],
     [["GET /a"], "another method before it", (gate) => [route("POST /a"), { gate, mount: "" }, route("GET /a")]],
     [["GET /a"], "a free route of another name", after("", route("GET /a"), route("GET /other"))],
     [
@@ -105,30 +116,46 @@ describe("findings in one table", () => {
 });
 
 describe("a table that is not mounted", () => {
-  const message = "Its table is not among the handlers of the app, so its routes cannot be checked";
+  const notFound = "Its table is not among the handlers of the app";
+  const unreadable = "This version of Express cannot be read: only paths are priced";
+  const found = (more: Partial<RouterView> = {}) =>
+    foundIn(tableOf(["GET /a", "GET /b"]), () => [route("GET /a")], more);
 
   test("an unmounted table is reported once, with its first key", () => {
-    const found = foundIn(tableOf(["GET /a", "GET /b"]), () => [route("GET /a")]);
-    expect(found).toEqual([["FAREBOX_TABLE_NOT_FOUND", "GET /a", message]]);
+    expect(found()).toEqual([["FAREBOX_TABLE_NOT_FOUND", "GET /a", notFound]]);
   });
 
-  test("an unmounted table is not reported when it may be in another app", () => {
-    expect(foundIn(tableOf(["GET /a"]), () => [route("GET /a")], true)).toEqual([]);
+  test.each<[where: string, more: Partial<RouterView>]>([
+    ["in another app", { mayHideGates: true }],
+    ["called by a function", { isCalled: () => true }],
+  ])("an unmounted table is not reported when it may be %s", (_where, more) => {
+    expect(found(more)).toEqual([]);
+  });
+
+  test("a table whose routers cannot be read is reported, also if they may hide it", () => {
+    for (const more of [{}, { mayHideGates: true }]) {
+      expect(found({ ...more, isReadable: false })).toEqual([["FAREBOX_ROUTER_UNREADABLE", "GET /a", unreadable]]);
+    }
   });
 });
 
 describe("a table that comes too late", () => {
-  const message = "A route that it matches is registered before the table, which does not see its requests";
+  const message = "Its routes are registered before the table, which asks only at their handlers";
 
   test.each<[key: string, path: string]>([
     ["GET /a", "GET /a"],
     ["GET /a", "/a"],
     ["/a", "POST /a"],
     ["GET /a{/:x}", "GET /a"],
-  ])("a table that comes too late is reported for the key %s when %s is registered before it", (key, words) => {
-    const found = foundIn(tableOf([key]), (gate) => [route(words), { gate, mount: "" }, route("GET /a")]);
-    expect(found).toContainEqual(["FAREBOX_TABLE_TOO_LATE", key, message]);
-    expect(found.map(([code]) => code)).not.toContain("FAREBOX_KEY_UNREACHABLE");
+    ["GET /:x", "GET /list"],
+    ["GET /a", "/:page"],
+  ])("a table that comes too late is reported for the key %s when only %s is its own, before it", (key, words) => {
+    const early = route(words);
+    const found = (...late: readonly Registered[]) =>
+      foundIn(tableOf([key]), (gate) => [early, { gate, mount: "" }, ...late]);
+    expect(found()).toEqual([["FAREBOX_TABLE_TOO_LATE", key, message]]);
+    expect(found(route("GET /b/c"))).toEqual([["FAREBOX_TABLE_TOO_LATE", key, message]]);
+    expect(found(route(words))).toEqual([]);
   });
 });
 
@@ -184,10 +211,6 @@ describe("a key without a matching route", () => {
     expect(found.map(([code]) => code)).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
   });
 
-  test("a key is in order when only its handler comes before the table, where the key prices it as well", () => {
-    expect(foundIn(tableOf(["GET /:x"]), (gate) => [route("GET /list"), { gate, mount: "" }])).toEqual([]);
-  });
-
   test("a key without a matching route is not reported when it matches at another mount", () => {
     const register = (gate: object) => [{ gate, mount: "/x" }, { gate, mount: "/y" }, route("GET /y/a")];
     expect(foundIn(tableOf(["GET /a"]), register)).toEqual([]);
@@ -201,54 +224,81 @@ describe("a route for every method", () => {
       expect(foundIn(tableOf(keys), after("", route("/a")))).toEqual([]);
     },
   );
-
-  test("a route for every method is reported as priced twice when its own handler prices it", () => {
-    const codes = foundIn(tableOf(["GET /a"]), after("", route("/a", { gates: [{}] }))).map(([code]) => code);
-    expect(codes).toEqual(["FAREBOX_PRICED_TWICE"]);
-  });
 });
 
-describe("a request that is priced in two places", () => {
-  const message = "Another table or handler also prices its requests; they are charged once";
+describe("a handler with two prices", () => {
+  const DOLLAR: RouteConfig = { accepts: { network: NETWORK, price: "$1", payTo: PAY_TO } };
 
-  test("a request priced twice is reported for a key and a handler of its route", () => {
-    const found = foundIn(tableOf(["GET /a"]), after("", route("GET /a", { gates: [{}] })));
-    expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET /a", message]]);
-  });
+  /** A view with the prices that gates say, as an adapter makes it. */
+  function priced(registered: readonly Registered[], tables: readonly TableGate[], charges: readonly RouteGate[] = []) {
+    const view = viewOf([...tables.map((gate) => ({ gate, mount: "" })), ...registered]);
+    for (const table of tables) table.bind(view);
+    const prices: RouterView["prices"] = () =>
+      view.routes.map(({ route: handler, path, methods, gates }) => ({
+        where: `${methods?.join("|") ?? "any method"} ${path}`,
+        prices: [...tables, ...charges.filter((gate) => gates.includes(gate))].flatMap((gate) =>
+          gate.pricesAt(handler, methods).map((price) => ({ ...price, gate })),
+        ),
+      }));
+    return { ...view, prices };
+  }
 
-  test.each<[second: string, isReported: boolean]>([
-    ["GET /a", true],
-    ["/a", true],
-    ["POST /a", false],
-    ["GET /b", false],
-  ])("a request priced twice is reported for GET /a and %s in another table: %j", (second, isReported) => {
+  const rowsOf = (engine: ReturnType<typeof createEngine>, view: RouterView) =>
+    engine.report(view).findings.map(({ code, route: where, message }): FoundRow => [code, where, message]);
+  const say = (...prices: readonly string[]) =>
+    `Its prices are ${prices.join(" and ")}; the one that is nearest to the handler counts`;
+
+  test.each<[words: string, where: string]>([
+    ["GET /a", "GET /a"],
+    ["GET|POST /a", "GET|POST /a"],
+    ["/a", "any method /a"],
+  ])("two prices are reported for a key and a charge in its route %s, with the route", (words, where) => {
     const engine = createEngine();
-    const [one, other] = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf([second]))];
-    const served = [route("GET|POST /a"), route("GET /b")];
-    const view = viewOf([{ gate: one, mount: "" }, { gate: other, mount: "" }, ...served]);
-    const twice = (key: string) => expect.objectContaining({ code: "FAREBOX_PRICED_TWICE", route: key, message });
-    const expected = second === "GET /a" ? [twice("GET /a")] : [twice("GET /a"), twice(second)];
-    expect(engine.report(view).findings).toEqual(isReported ? expected : []);
+    const [table, charge] = [engine.routes(tableOf(["GET /a"])), engine.charge(DOLLAR)];
+    const view = priced([route(words, { gates: [charge] })], [table], [charge]);
+    expect(rowsOf(engine, view)).toEqual([
+      ["FAREBOX_PRICED_TWICE", where, say("0.01 USDC (GET /a)", "1 USDC (payments.charge)")],
+    ]);
   });
 
-  test("a request priced twice is not reported for two tables when no route serves it", () => {
+  test.each<[second: string, text: string | undefined]>([
+    ["GET /a", "1 USDC (GET /a)"],
+    ["/a", "1 USDC (/a)"],
+    ["GET /:page", "1 USDC (GET /:page)"],
+    ["GET /*", "1 USDC (GET /*)"],
+    ["POST /a", undefined],
+    ["GET /b", undefined],
+  ])("two prices are reported for GET /a and %s in another table: %s", (second, text) => {
     const engine = createEngine();
-    const gates = [engine.routes(tableOf(["GET /a"])), engine.routes(tableOf(["GET /a"]))];
-    const { findings } = engine.report(viewOf(gates.map((gate) => ({ gate, mount: "" }))));
-    expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(["FAREBOX_KEY_UNREACHABLE"]));
+    const tables = [engine.routes(tableOf(["GET /a"])), engine.routes({ [second]: DOLLAR })];
+    const view = priced([route("GET /a"), route("POST /a"), route("GET /b")], tables);
+    const found = rowsOf(engine, view).filter(([, where]) => where === "GET /a");
+    expect(found).toEqual(
+      text === undefined ? [] : [["FAREBOX_PRICED_TWICE", "GET /a", say("0.01 USDC (GET /a)", text)]],
+    );
   });
 
-  test("a request priced twice is reported with the route for two handlers of one route", () => {
-    const found = foundIn(tableOf(["GET /b"]), after("", route("GET /b"), route("GET|POST /a", { gates: [{}, {}] })));
-    const both = "Two of its handlers charge; a request pays the first";
-    expect(found).toEqual([["FAREBOX_PRICED_TWICE", "GET|POST /a", both]]);
-  });
-
-  test("a request priced twice is reported for two handlers of a route with an unknown path", () => {
+  test("two prices are not reported for two keys of one table, of which the most specific counts", () => {
     const engine = createEngine();
-    const routes = [{ route: {}, path: undefined, methods: undefined, gates: [{}, {}] }];
-    const { findings } = engine.report({ ...viewOf([]), routes });
-    expect(findings).toMatchObject([{ code: "FAREBOX_PRICED_TWICE", route: "any method a route" }]);
+    const table = engine.routes({ "GET /u/:id": CENT, "GET /u/me": DOLLAR });
+    expect(rowsOf(engine, priced([route("GET /u/:id"), route("GET /u/me")], [table]))).toEqual([]);
+  });
+
+  test("two prices are not reported for two tables when no route serves them", () => {
+    const engine = createEngine();
+    const gates = [engine.routes(tableOf(["GET /a"])), engine.routes({ "GET /a": DOLLAR })];
+    const codes = rowsOf(engine, priced([], gates)).map(([code]) => code);
+    expect(codes).toEqual(["FAREBOX_KEY_UNREACHABLE"]);
+  });
+
+  test("two prices are reported for two charges of one route, if one of them is this seller's", () => {
+    const charges = (engine: ReturnType<typeof createEngine>) => [engine.charge(CENT), engine.charge(DOLLAR)];
+    const [engine, other] = [createEngine(), createEngine()];
+    const both = charges(engine);
+    const view = priced([route("GET /a", { gates: both })], [], both);
+    const expected = say("0.01 USDC (payments.charge)", "1 USDC (payments.charge)");
+    expect(rowsOf(engine, view)).toEqual([["FAREBOX_PRICED_TWICE", "GET /a", expected]]);
+    expect(rowsOf(other, view)).toEqual([]);
   });
 });
 
@@ -258,7 +308,7 @@ test("a file server without a path of its own serves no key", () => {
 });
 
 function routeAt(path: string | undefined): RegisteredRoute {
-  return { route: {}, path, methods: ["GET"], gates: [] };
+  return { route: {}, path, methods: ["GET"], gates: [], isCharged: false };
 }
 
 function nearestPath(key: string, ...paths: readonly (string | undefined)[]): string | undefined {

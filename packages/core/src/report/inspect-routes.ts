@@ -6,13 +6,13 @@
 
 import { type Finding, finding } from "../events/findings.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
-import { bindWhole, pathsBelow } from "../route/bind-keys.js";
+import { bindWhole, receiversOf } from "../route/bind-keys.js";
 import { fold } from "../route/path-form.js";
 import { METHODS } from "../route/route-key.js";
-import { coversPath, type RouteEntry, type RouteTable, sharesMethod } from "../route/route-table.js";
+import { coversPath, type RouteEntry, type RouteTable } from "../route/route-table.js";
 import type { Receiver, RegisteredRoute, RouterView } from "../route/router-view.js";
 import { countTypos } from "../typos.js";
-import { type PricedTable, pathOf } from "./places.js";
+import { type PricedRoutes, type PricedTable, pathOf } from "./places.js";
 
 type Entry = RouteEntry<PricedRoute>;
 
@@ -45,78 +45,51 @@ function methodsOf({ method }: Entry): readonly string[] {
 const PRICED_METHODS: readonly string[] = [...METHODS.filter((name) => name !== "OPTIONS"), "QUERY"];
 
 /** Inspects the tables together with the app's routes. */
-export function inspectRoutes(tables: readonly PricedTable[], view: RouterView): readonly Finding[] {
-  const looks = tables.map((priced) => ({ priced, probes: probesOf(priced, view) }));
-  return [
-    ...looks.flatMap(({ priced, probes }) => inspectMounted(priced, probes, view)),
-    ...inspectPrices(looks, view),
-  ];
+export function inspectRoutes({ tables, handlers }: PricedRoutes, view: RouterView): readonly Finding[] {
+  const gates = new Set([...tables, ...handlers].map(({ gate }) => gate));
+  return [...tables.flatMap((priced) => inspectMounted(priced, view)), ...inspectPrices(gates, view)];
 }
 
-/** The app's handlers for one path of one key. */
-interface Probe {
-  readonly entry: Entry;
-  readonly path: string;
-  readonly receivers: readonly Receiver[];
-}
-
-function probesOf({ gate, table }: PricedTable, view: RouterView): readonly Probe[] {
+function inspectMounted({ gate, table }: PricedTable, view: RouterView): readonly Finding[] {
   const mounts = view.mountsOf(gate);
-  return table.entries.flatMap((entry) =>
-    pathsBelow(entry, mounts).map((path) => ({ entry, path, receivers: view.receiversOf(gate, entry.method, path) })),
-  );
-}
-
-function inspectMounted(priced: PricedTable, probes: readonly Probe[], view: RouterView): readonly Finding[] {
-  const { gate, table } = priced;
-  if (view.mountsOf(gate).length === 0) {
-    if (view.isCalled?.(gate) === true) return [];
+  if (mounts.length === 0) {
+    if (view.isCalled?.(gate) === true || (view.mayHideGates && view.isReadable !== false)) return [];
     const [first] = table.entries;
-    return view.hasOtherApps && view.isReadable !== false
-      ? []
-      : [
+    return view.isReadable === false
+      ? [
           finding(
-            "FAREBOX_TABLE_NOT_FOUND",
+            "FAREBOX_ROUTER_UNREADABLE",
             first?.key,
-            view.isReadable === false
-              ? "The routers of this version of Express cannot be read, so only paths in front of the routes are priced"
-              : "Its table is not among the handlers of the app, so its routes cannot be checked",
+            "This version of Express cannot be read: only paths are priced",
           ),
-        ];
+        ]
+      : [finding("FAREBOX_TABLE_NOT_FOUND", first?.key, "Its table is not among the handlers of the app")];
   }
-  const byEntry = new Map<Entry, Probe[]>();
-  for (const probe of probes) byEntry.set(probe.entry, [...(byEntry.get(probe.entry) ?? []), probe]);
-  const { pairs } = bindWhole(table, { gate, view, mounts: view.mountsOf(gate) });
-  const bound = new Set(pairs.map(([, entry]) => entry));
-  const free = unpriced(view.routes, probes);
+  const mounted = { gate, view, mounts };
+  const start = view.handlers.findIndex(({ handler }) => handler === gate);
+  const behind = new Set(view.handlers.slice(start + 1).map(({ handler }) => handler));
+  const own = new Map<Entry, object[]>();
+  for (const [handler, entry] of bindWhole(table, mounted).pairs) own.set(entry, [...(own.get(entry) ?? []), handler]);
+  const met = new Map(table.entries.map((entry) => [entry, own.has(entry) ? [] : receiversOf(entry, mounted)]));
+  const priced = new Set([...own.values(), ...[...met.values()].map((some) => some.map((one) => one.handler))].flat());
+  const free = view.routes.filter(({ route, gates }) => gates.length === 0 && !priced.has(route));
   return table.entries.flatMap((entry) => {
-    const probed = byEntry.get(entry) ?? [];
-    // A free key needs no handler of its own.
-    const isServed = bound.has(entry) || probed.some((probe) => isServedAt(probe, entry.value.isFree));
-    return inspectReach(entry, { probes: probed, isServed, free });
+    const handlers = own.get(entry);
+    if (handlers?.some((handler) => behind.has(handler)) === true) return [];
+    if (handlers !== undefined) return [finding("FAREBOX_TABLE_TOO_LATE", entry.key, TOO_LATE)];
+    const isServed = met.get(entry)?.some((one) => behind.has(one.handler) && mayServe(one)) === true;
+    return isServed ? [] : explainUnreachable(entry, free);
   });
 }
 
-interface Reach {
-  readonly probes: readonly Probe[];
-  readonly isServed: boolean;
-  readonly free: readonly RegisteredRoute[];
+const TOO_LATE = "Its routes are registered before the table, which asks only at their handlers";
+
+/** Whether a handler is more than middleware for all requests. */
+function mayServe({ kind, takesAll, isFiles }: Receiver): boolean {
+  return kind === "route" || (kind === "function" && (isFiles || !takesAll));
 }
 
-function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly Finding[] {
-  const isLate = probes.some(({ receivers }) =>
-    receivers.some(({ kind, isBefore, isFinal }) => kind === "route" && isBefore && isFinal),
-  );
-  if (isLate) {
-    return [
-      finding(
-        "FAREBOX_TABLE_TOO_LATE",
-        entry.key,
-        "A route that it matches is registered before the table, which does not see its requests",
-      ),
-    ];
-  }
-  if (isServed) return [];
+function explainUnreachable(entry: Entry, free: readonly RegisteredRoute[]): readonly Finding[] {
   const near = nearest(entry, free);
   const guess = near?.path === undefined ? "" : `; the nearest is ${near.path}`;
   const unreachable = finding("FAREBOX_KEY_UNREACHABLE", entry.key, `No route that is registered can match it${guess}`);
@@ -128,62 +101,15 @@ function inspectReach(entry: Entry, { probes, isServed, free }: Reach): readonly
   ];
 }
 
-/** Whether a handler behind the table gets the requests of a probe. For a price, one that is for everything does. */
-function isServedAt({ receivers }: Probe, isAny: boolean): boolean {
-  const handlers = receivers.filter(({ kind, isBefore }) => !isBefore && kind !== "function" && kind !== "charge");
-  return handlers.some(({ takesAll }) => isAny || takesAll);
-}
-
-/** Routes that neither a key nor their own handlers price. */
-function unpriced(routes: readonly RegisteredRoute[], probes: readonly Probe[]): readonly RegisteredRoute[] {
-  const met = new Set(
-    probes.flatMap(({ receivers }) => receivers.flatMap(({ handler, isBefore }) => (isBefore ? [] : [handler]))),
-  );
-  return routes.filter(({ route, gates }) => gates.length === 0 && !met.has(route));
-}
-
-interface Look {
-  readonly priced: PricedTable;
-  readonly probes: readonly Probe[];
-}
-
-/** Finds requests that are priced twice. */
-function inspectPrices(looks: readonly Look[], view: RouterView): readonly Finding[] {
-  const found: Finding[] = [];
-  for (const { priced, probes } of looks) {
-    // A table that stands in a route is a price of its own there.
-    const isOther = (gate: object) => gate !== priced.gate;
-    const charging = new Set(view.routes.flatMap(({ route, gates }) => (gates.some(isOther) ? [route] : [])));
-    for (const probe of probes) {
-      if (isCharged(probe, charging) || isPricedElsewhere(probe, priced, looks)) {
-        found.push(
-          finding(
-            "FAREBOX_PRICED_TWICE",
-            probe.entry.key,
-            "Another table or handler also prices its requests; they are charged once",
-          ),
-        );
-      }
-    }
-  }
-  const charged = view.routes.filter(({ gates }) => gates.length > 1);
-  for (const { path = "a route", methods } of charged) {
-    const route = `${methods?.join("|") ?? "any method"} ${path}`;
-    found.push(finding("FAREBOX_PRICED_TWICE", route, "Two of its handlers charge; a request pays the first"));
-  }
-  return found;
-}
-
-function isCharged({ receivers }: Probe, charging: ReadonlySet<object>): boolean {
-  return receivers.some(({ handler, isBefore }) => !isBefore && charging.has(handler));
-}
-
-function isPricedElsewhere({ entry, path }: Probe, own: PricedTable, looks: readonly Look[]): boolean {
-  return looks.some(
-    ({ priced, probes }) =>
-      priced !== own &&
-      probes.some((other) => other.path === path && sharesMethod(other.entry, entry) && isServedAt(other, true)),
-  );
+/** Finds handlers that have two prices, one of them of these gates. */
+function inspectPrices(gates: ReadonlySet<object>, view: RouterView): readonly Finding[] {
+  return view.prices().flatMap(({ where, prices }) => {
+    const asking = new Set(prices.map(({ gate }) => gate));
+    if (asking.size < 2 || ![...asking].some((gate) => gates.has(gate))) return [];
+    const texts = [...new Set(prices.map(({ text }) => text))];
+    const message = `Its prices are ${texts.join(" and ")}; the one that is nearest to the handler counts`;
+    return [finding("FAREBOX_PRICED_TWICE", where, message)];
+  });
 }
 
 /** A path with more typos counts as another word. */

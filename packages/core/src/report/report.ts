@@ -20,7 +20,7 @@ import type { PricedRoute } from "../pricing/priced-route.js";
 import { isNetwork } from "../protocol/caip2.js";
 import type { Extensions } from "../protocol/documents.js";
 import { compileRegistered } from "../route/path.js";
-import type { RouterView } from "../route/router-view.js";
+import type { NamedPrice, RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { Listing, Listings } from "../settlement/listings.js";
@@ -125,6 +125,7 @@ const PASSING: readonly FindingCode[] = [
 
 /** Findings by which a route may be free that the seller has priced. */
 const OPENING: readonly FindingCode[] = [
+  "FAREBOX_ROUTER_UNREADABLE",
   "FAREBOX_TABLE_NOT_FOUND",
   "FAREBOX_TABLE_TOO_LATE",
   "FAREBOX_KEY_UNREACHABLE",
@@ -212,7 +213,7 @@ export class Reporter {
     const routes = placesOf(priced, view).map((place) => reportPlace(place, listings));
     const found = [
       ...tables.flatMap(inspectTable),
-      ...(isChecked ? inspectRoutes(tables, view) : []),
+      ...(isChecked ? inspectRoutes(priced, view) : []),
       ...routesOf(priced).flatMap(({ notices }) => notices),
       ...rejectedListings(routes),
       ...findings.all,
@@ -261,6 +262,15 @@ function isWithinClientLimit({ scheme, asset, amount, requirements }: Offer): bo
 /** Every payment option of a route. */
 export function reportOffers({ offers, dynamic }: Pick<PricedRoute, "offers" | "dynamic">): readonly ReportedOffer[] {
   return [...offers.map(reportOffer), ...dynamic.map(reportDynamic)];
+}
+
+/** What a route asks for, in a few words. */
+export function namePrice(
+  route: Pick<PricedRoute, "key" | "offers" | "dynamic" | "priceId" | "isGrantOnly">,
+): NamedPrice {
+  const prices = new Set(reportOffers(route).map(({ price }) => price));
+  const asked = prices.size > 0 ? [...prices].join(" or ") : route.isGrantOnly ? "only granted requests" : "free";
+  return { id: route.priceId, text: `${asked} (${route.key})` };
 }
 
 function reportOffer(offer: Offer): ReportedOffer {

@@ -41,6 +41,12 @@ export function compileRegistered(path: string): CompiledPath {
 
 const registered = new Map<string, CompiledPath>();
 
+/** The forms of a registered path; none if it cannot be compiled. */
+export function formsOf(path: string): readonly PathForm[] {
+  const compiled = compileRegistered(path);
+  return compiled.ok ? compiled.forms : [];
+}
+
 /** Sample paths of a registered route, one for each of its forms; `undefined` if its path cannot be compiled. */
 export function samplesOf(path: string): readonly string[] | undefined {
   const compiled = compileRegistered(path);
@@ -52,6 +58,44 @@ export function matchesMount(template: string, mountPath: string): boolean {
   if (template === "" || mountPath === "") return template === mountPath;
   const compiled = compileRegistered(template);
   return compiled.ok && compiled.forms.some((form) => form.paramsOf(mountPath) !== undefined);
+}
+
+/** A path below a mount. */
+interface Below {
+  readonly mountPath: string;
+  readonly path: string;
+}
+
+/** The path below a mount of the table; `undefined`: it is not below it. */
+export function belowThatMount(mount: string, fullPath: string): Below | undefined {
+  const end = mount === "" ? 0 : endOfSegments(fullPath, countSegments(mount));
+  if (end === undefined) return undefined;
+  const mountPath = fullPath.slice(0, end);
+  const isBelow = mount === mountPath || matchesMount(mount, mountPath);
+  return isBelow ? { mountPath, path: fullPath.slice(end) || "/" } : undefined;
+}
+
+function countSegments(path: string): number {
+  return path.split("/").filter((segment) => segment !== "").length;
+}
+
+/** Where the first segments of a path end. */
+function endOfSegments(path: string, count: number): number | undefined {
+  let end = 0;
+  for (let segment = 0; segment < count; segment++) {
+    const slash = end;
+    while (path[end] === "/") end++;
+    const start = end;
+    while (end < path.length && path[end] !== "/") end++;
+    if (start === slash || end === start) return undefined;
+  }
+  return end;
+}
+
+/** The path of all requests below a mount: that of a charge which is mounted there. */
+export function formBelow(mounts: readonly string[], fullPath: string): PathForm | undefined {
+  const mount = mounts.find((one) => belowThatMount(one, fullPath) !== undefined);
+  return mount === undefined ? undefined : formsOf(`${mount}/*`).find((form) => form.paramsOf(fullPath) !== undefined);
 }
 
 /** The tokens of a path, or a description of valid paths. */

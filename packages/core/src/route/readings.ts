@@ -1,5 +1,5 @@
 /**
- * The paths that a handler may read a path as: file servers and proxies decode, and resolve dots.
+ * The paths that somebody may read a path as: file servers and proxies decode, resolve dots, and take a host for one.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { fold } from "./path-form.js";
 /** Two proxies in a row decode twice. More does not occur in practice. */
 const MAX_DECODINGS = 2;
 
-const SUSPICIOUS = /[\\%]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;
+const SUSPICIOUS = /[\\%;]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;
 
 /** Whether a path has only one reading, apart from case and a trailing slash. */
 export function isPlain(path: string): boolean {
@@ -19,15 +19,20 @@ export function isPlain(path: string): boolean {
 export function otherReadings(path: string): readonly string[] {
   if (isPlain(path)) return [];
   const readings = new Set<string>();
+  const hasLetters = /[^\x21-\x7e]|%[89a-f]/i.test(path);
   let decoded = path;
   for (let round = 0; round <= MAX_DECODINGS; round++) {
     // NUL ends a string in C.
     const read = decoded.replaceAll("\\", "/").split("\0", 1).join();
-    for (const spelled of [read, decodeCharacters(read), encodeCharacters(read)]) {
-      // What stands before the first slash may become a part of the host.
-      readings.add(resolveDots(spelled)).add(resolveDots(spelled.slice(Math.max(spelled.indexOf("/"), 0))));
+    // What follows two slashes or more is a host to a URL parser, and so is what stands before the first slash to a proxy.
+    const rests = [read, read.replace(/^\/{2,}[^/]*/, ""), read.slice(Math.max(read.indexOf("/"), 0))];
+    for (const rest of new Set(rests.flatMap((one) => [one, one.replace(/;[^/]*/g, "")]))) {
+      readings.add(resolveDots(rest));
+      if (hasLetters) readings.add(resolveDots(decodeLetters(rest))).add(resolveDots(encodeLetters(rest)));
     }
-    decoded = decodeOnce(decoded);
+    const next = decodeOnce(decoded);
+    if (next === decoded) break;
+    decoded = next;
   }
   readings.delete(path);
   return [...readings];
@@ -38,13 +43,13 @@ function decodeOnce(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** Decodes the other characters, which a key may name as they are. */
-function decodeCharacters(path: string): string {
+/** Decodes what is not ASCII, which a key may name as it is. */
+export function decodeLetters(path: string): string {
   return path.replace(/(?:%[89a-f][0-9a-f])+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
 }
 
-/** Encodes them, as a key may name them. */
-function encodeCharacters(path: string): string {
+/** Encodes it, as clients send it. */
+export function encodeLetters(path: string): string {
   return path.replace(/[^\x21-\x7e]+/g, (some) => encodeURIComponent(some.replace(/\p{Surrogate}/gu, "\ufffd")));
 }
 
@@ -57,32 +62,17 @@ function resolveDots(path: string): string {
   return `/${segments.join("/")}`;
 }
 
-/** The path of a folder whose index file a path names: `/docs` for `/docs/index.html`; any other path as it is. */
-export function folderOf(path: string): string {
-  return path.replace(/\/index(?:\.[^/]*)?$/i, "") || "/";
-}
-
-/** The path of the index file of a folder. */
-export function indexOf(folder: string): string {
-  return `${folder.replace(/\/$/, "")}/index.html`;
-}
-
-/** Folders above a file that are looked at. */
-const MAX_FOLDERS = 16;
+/** Files that are asked for without the end of their names. */
+const PAGE = /\.HTML?$/;
 
 /**
- * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path. The
- * file of a folder may have any name. So a path leads to a key's file if a name that is `asked` is one that is `kept`, or kept
- * for what lies `below`.
+ * The names of a file. A file server finds `/docs/index.html` by `/docs`, and `/report.html` by `/report`, or by its own path. So a
+ * path leads to a key's file if a name that is `asked` is one that is `kept`.
  */
-export function fileNames(path: string): Readonly<Record<"asked" | "kept" | "below", readonly string[]>> {
+export function fileNames(path: string): Readonly<Record<"asked" | "kept", readonly string[]>> {
   const file = fold(path).replace(/(.)\/$/, "$1");
+  const folder = file.replace(/\/INDEX(?:\.[^/]*)?$/, "") || "/";
   const bare = file.replace(/\.[^/.]*$/, "");
-  const folders = file.split("/").slice(0, MAX_FOLDERS);
-  const above = folders.slice(1, -1).map((_, at) => `${folders.slice(0, at + 2).join("/")}/`);
-  return {
-    asked: [file, folderOf(file), `${bare}.*`, ...above],
-    kept: [file, folderOf(file), bare, `${file}.*`],
-    below: [`${file}/`],
-  };
+  const page = PAGE.test(file) ? [`${bare}.*`] : [];
+  return { asked: [file, folder, ...page], kept: [file, folder, bare, `${file}.*`] };
 }

@@ -3,17 +3,25 @@
  *
  *   in front          a path that is spelled as a key is priced by that key, before any body is parsed
  *   a key's handler   every request that gets there is priced by one of its keys, or refused
- *   by path           a handler of every path is for no key. A request whose path is a key's pays there. The table itself is
- *                     priced so for keys without a handler
+ *   by path           a request is priced where somebody may read its path as a key's
  *
  * @module
  */
-import { type Binding, belowThatMount, bindKeys, type Mounted, type Priceable, pathsBelow } from "./bind-keys.js";
-import { samplesOf } from "./path.js";
-import { fileNames, folderOf, indexOf, isPlain, otherReadings } from "./readings.js";
+import {
+  type Binding,
+  type Bound,
+  bindKeys,
+  isForFolders,
+  type Mounted,
+  type Priceable,
+  pathsBelow,
+  receiversOf,
+} from "./bind-keys.js";
+import { belowThatMount, samplesOf } from "./path.js";
+import { fileNames, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
 import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
-import type { RouterView } from "./router-view.js";
+import { NO_HANDLERS, type Receiver, type RouterView } from "./router-view.js";
 
 /** Whether a request is priced. */
 export type Coverage<T> =
@@ -22,7 +30,7 @@ export type Coverage<T> =
   | { readonly kind: "priced"; readonly candidate: RouteCandidate<T> }
   /** A handler's key prices it, although the request's path is not the key's. */
   | { readonly kind: "bound"; readonly entry: RouteEntry<T> }
-  /** Another handler may read the path as a different one with a different price. */
+  /** Somebody may read the path as one with a different price. */
   | { readonly kind: "ambiguous" }
   /** OPTIONS, which no key names. */
   | { readonly kind: "preflight" }
@@ -40,34 +48,39 @@ export interface HandlerQuery {
   readonly fullPath: string;
   /** The mounts of the table as the seller wrote them, with those of its app. */
   readonly mounts: readonly string[];
-  /** Methods of the handler's route that run the same function as the request's. Default: every method. */
-  readonly sharing?: () => readonly string[];
 }
 
-/** A request to price by its path. */
+/** A request to price. */
 interface Spot<T> {
   readonly method: string;
   readonly path: string;
-  /** The keys that a path may be spelled as. */
-  readonly find: (path: string, method?: string) => readonly RouteCandidate<T>[];
-  /** A path without the mounts of the table, and with them. */
-  readonly cut: (path: string) => readonly string[];
+  /** The keys of a path, the most specific first, of any method. */
+  readonly find: (path: string) => readonly RouteCandidate<T>[];
 }
 
 /** Resolves the keys of one table to handlers. */
 export class ResolvedTable<T extends Priceable> {
   readonly table: RouteTable<T>;
-  #handlers: ReadonlyMap<object, Binding<T>> = new Map();
-  /** Of the table itself, for keys that no handler is known for. */
-  #inFront: Binding<T>;
-  /** The handlers of each key. */
-  readonly #byKey = new Map<RouteEntry<T>, object[]>();
+  #bound: Bound<T>;
   /** Where the table stands. */
-  #home: Mounted | undefined;
+  #home: Mounted = NOWHERE;
+  /** The handlers that are a key's own. */
+  readonly #ownOf = new Map<RouteEntry<T>, object[]>();
+  /** Priced keys without such handlers. */
+  #ownless: ReadonlySet<RouteEntry<T>> = new Set();
+  /** The handlers that get the path of a key. */
+  readonly #takersOf = new Map<RouteEntry<T>, ReadonlySet<object>>();
+  /** Keys by the names of their files. */
+  readonly #files = new Map<string, RouteEntry<T>[]>();
 
   constructor(table: RouteTable<T>) {
     this.table = table;
-    this.#inFront = { ...bindKeys(table, NOWHERE).inFront, isAnyMethod: false };
+    this.#bound = bindKeys(table, NOWHERE);
+    this.#ownless = new Set(table.entries.filter(({ value }) => !value.isFree));
+    for (const entry of table.entries) {
+      const names = entry.value.isFree ? [] : entry.forms.flatMap(({ sample }) => fileNames(sample).kept);
+      for (const name of names) this.#files.set(name, [...(this.#files.get(name) ?? []), entry]);
+    }
   }
 
   /**
@@ -77,40 +90,57 @@ export class ResolvedTable<T extends Priceable> {
    */
   bind(gate: object, view: RouterView, mounts?: readonly string[]): readonly object[] {
     this.#home = { gate, view, mounts: mounts ?? view.mountsOf(gate) };
-    const { handlers, inFront } = bindKeys(this.table, this.#home);
-    this.#handlers = new Map([...this.#handlers, ...handlers]);
-    this.#inFront = inFront;
-    this.#byKey.clear();
-    for (const [handler, { whole }] of this.#handlers) {
-      for (const entry of whole) this.#byKey.set(entry, [...this.#handlersOf(entry), handler]);
+    const bound = bindKeys(this.table, this.#home);
+    const here = new Set(view.handlers.map(({ handler }) => handler));
+    const elsewhere = [...this.#bound.handlers].filter(([handler]) => !here.has(handler));
+    this.#bound = { ...bound, handlers: new Map([...elsewhere, ...bound.handlers]) };
+    this.#takersOf.clear();
+    this.#ownOf.clear();
+    for (const [handler, { whole }] of this.#bound.handlers) {
+      for (const entry of whole) this.#ownOf.set(entry, [...(this.#ownOf.get(entry) ?? []), handler]);
     }
-    return [...handlers.keys()];
+    this.#ownless = new Set(this.table.entries.filter((entry) => !entry.value.isFree && !this.#ownOf.has(entry)));
+    return [...bound.handlers.keys()];
   }
 
   /** The price of a request where the table stands. */
-  inFront(query: RouteQuery): Coverage<T> {
-    const { method = "", path, mountPath } = query;
-    const fullPath = belowMount(mountPath, path);
-    const find = (one: string, by?: string) => this.table.find({ method: by, mountPath, path: one });
-    const [first] = find(path, method).filter(isExactOrPriced);
-    const spot = { method, path, find, cut: (one: string) => [one, belowMount(mountPath, one)] };
-    if (first?.match === "exact") {
-      const own = this.#handlersOf(first.entry).flatMap((one) => this.#handlers.get(one) ?? []);
-      return this.#unlessAmbiguous(first, [this.#inFront, ...own], spot);
+  inFront({ method = "", path: rest, mountPath }: RouteQuery): Coverage<T> {
+    const path = belowMount(mountPath, rest);
+    const find = (one: string) =>
+      one.startsWith(mountPath)
+        ? this.table.find({ method: undefined, mountPath, path: one.slice(mountPath.length) || "/" })
+        : [];
+    const spot = { method, path, find };
+    const [first] = find(path).filter((one) => isExactOrPriced(one) && coversMethod(one.entry.method, method));
+    const own = first && this.#ownOf.get(first.entry);
+    // In another spelling, it is the key's if its own handler gets it; without one, in every spelling.
+    const isRouted = (entry: RouteEntry<T>) => own !== undefined && this.#isRouted(entry, path);
+    const isKeys = first?.match === "exact" || this.#home === NOWHERE || (first !== undefined && isRouted(first.entry));
+    if (first === undefined || !isKeys) {
+      const isSpelled = first !== undefined && own === undefined && isPlain(path);
+      const byPath = isSpelled ? this.#ownless : this.#bound.inFront.byPath;
+      return this.#price({ ...this.#bound.inFront, byPath, mounts: [mountPath] }, spot);
     }
-    // In another spelling, it is the request of the handler to which Express gives it.
-    const met = first === undefined ? [] : (this.#home?.view.receiversOf(this.#home.gate, method, fullPath) ?? []);
-    for (const { handler, isBefore, kind } of met) {
-      const coverage = this.atHandler(handler, { method, fullPath, mounts: this.#home?.mounts ?? [] });
-      if (isBefore) continue;
-      if (coverage.kind !== "free") return coverage;
-      // From here on, the request has another price.
-      if (kind === "charge") break;
-    }
-    const coverage = this.#priceByPath(this.#inFront, spot);
-    // Asked last: it walks through the routers, and most requests are free anyway.
-    if (this.#home === undefined || coverage.kind === "free") return coverage;
-    return this.#isPassed(this.#home.gate, this.#inFront, method, fullPath) ? FREE : coverage;
+    if (!isPlain(path) && this.#isAmbiguous(spot)) return AMBIGUOUS;
+    return first.entry.value.isFree ? FREE : { kind: "priced", candidate: first };
+  }
+
+  /** Whether somebody who gets a request may read it as another key's. */
+  #isAmbiguous(spot: Spot<T>): boolean {
+    const met = this.#home.view.receiversOf(spot.method, spot.path);
+    const bindings = met.flatMap(({ handler }) => this.#bound.handlers.get(handler) ?? []);
+    // Of the others, none gets it.
+    const last = bindings.findIndex(({ whole }) => whole.size > 0);
+    const asked = [this.#bound.inFront, ...(last < 0 ? bindings : bindings.slice(0, last + 1))];
+    return asked.some((binding) => this.#price(binding, spot) === AMBIGUOUS);
+  }
+
+  /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
+  atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
+    const binding = this.#bound.handlers.get(handler);
+    if (binding === undefined) return FREE;
+    const spot = { method, path: fullPath, find: (path: string) => this.#findBelow(mounts, path) };
+    return this.#price(binding, spot);
   }
 
   /** Whether a request would have to pay: at a handler, or in front of the routes. */
@@ -122,124 +152,178 @@ export class ResolvedTable<T extends Priceable> {
     });
   }
 
-  /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
-  atHandler(handler: object, { method, fullPath, mounts, sharing }: HandlerQuery): Coverage<T> {
-    const binding = this.#handlers.get(handler);
-    if (binding === undefined || (binding.isFiles && method !== "GET" && method !== "HEAD")) return FREE;
-    const { whole } = binding;
-    const find = (path: string, by?: string) => mounts.flatMap((mount) => this.#findBelow(mount, path, by));
-    const cut = (path: string) => mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
-    const spot = { method, path: fullPath, find, cut };
-    // The most specific key that is spelled as the request, even if another handler is its own: in front, it was asked for.
-    const spelled = find(fullPath, method)
-      .filter(isExactOrPriced)
-      .find(({ match, entry }) => match === "exact" || whole.has(entry));
-    if (spelled !== undefined) return this.#unlessAmbiguous(spelled, [binding], spot);
-    if (this.#isPassed(handler, binding, method, fullPath)) return FREE;
-    if (whole.size === 0) return this.#priceByPath(binding, spot);
-    const methods = sharing?.();
-    const own = [...whole].filter((entry) => methods?.some((one) => coversMethod(entry.method, one)) !== false);
-    return priceOf(own, method);
+  /** The key that names a request, whoever gets it. */
+  named({ method, fullPath, mounts }: HandlerQuery): RouteCandidate<T> | undefined {
+    const found = this.#findBelow(mounts, fullPath).filter(({ entry }) => coversMethod(entry.method, method));
+    return found.find(({ match }) => match === "exact") ?? found[0];
   }
 
-  /** The price of a key, unless the handler may decode the path to that of another of its keys, with another price. */
-  #unlessAmbiguous(candidate: RouteCandidate<T>, bindings: readonly Binding<T>[], spot: Spot<T>): Coverage<T> {
-    const { isFree, priceId } = candidate.entry.value;
-    const mounts = bindings.flatMap((binding) => binding.mounts);
-    const others = readingsBelow(mounts, spot.path).map(
-      (one) => spot.find(one, spot.method).find(isExactOrPriced)?.entry,
+  /** The keys that a handler's requests are priced by, whatever their path. @param methods - Of which they name one. Default: any. */
+  keysAt(handler: object, methods?: readonly string[]): readonly RouteEntry<T>[] {
+    const whole = [...(this.#bound.handlers.get(handler)?.whole ?? [])];
+    return whole.filter(({ method }) => methods?.some((one) => coversMethod(method, one)) !== false);
+  }
+
+  /** The same for all handlers that read a request's path in the same way; `undefined`: no other does. */
+  readingOf(handler: object): object | undefined {
+    const binding = this.#bound.handlers.get(handler);
+    return binding === this.#bound.everywhere ? binding : undefined;
+  }
+
+  /** Whether a price that was paid here may be that of a handler's key. Where requests are priced by path, it was asked for by path. */
+  sells(handler: object, priceId: string): boolean {
+    const whole = this.#bound.handlers.get(handler)?.whole ?? [];
+    for (const { value } of whole) if (value.priceId === priceId) return true;
+    return this.keysAt(handler).length === 0;
+  }
+
+  /** The price that a binding has for a request. */
+  #price(binding: Binding<T>, spot: Spot<T>): Coverage<T> {
+    const { whole, byPath, passing, mounts } = binding;
+    const { method, path } = spot;
+    const count = whole.size + byPath.size;
+    if (count + passing.size === 0) return FREE;
+    const readings = count === 0 ? [] : readingsAt(mounts, path);
+    const own = this.#findKey(binding, path, spot);
+    const others = readings.flatMap((one) => this.#findKey(binding, one, spot) ?? []);
+    const found = own === undefined ? others : [own, ...others];
+    const entries = found.map(({ entry }) => entry);
+    if (whole.size > 0 && own === undefined) {
+      // The handler has a price, whatever the path is. Another route of its path may be for a method that no key names.
+      const mayBeFree = (entry: RouteEntry<T>) => mounts.length > 0 || !coversMethod(entry.method, method);
+      const meant = [...whole].filter((entry) => !(mayBeFree(entry) && this.#isFreed(entry, spot)));
+      const price = priceOf(meant, method);
+      return price.kind === "bound" && hasOtherPrice([price.entry, ...entries]) ? AMBIGUOUS : price;
+    }
+    const [first] = found;
+    if (first === undefined) return this.#priceOfFile(binding, [path, ...readings], spot);
+    if (hasOtherPrice(entries)) return AMBIGUOUS;
+    if (first.entry.value.isFree) return FREE;
+    if (coversMethod(first.entry.method, method)) return { kind: "priced", candidate: first };
+    const isSame = ({ entry, form }: RouteCandidate<T>) => byPath.has(entry) && form.shape === first.form.shape;
+    return this.#priceOfAny(
+      [
+        ...entries,
+        ...spot
+          .find(path)
+          .filter(isSame)
+          .map(({ entry }) => entry),
+      ],
+      spot,
     );
-    const isOther = (entry: RouteEntry<T>) =>
-      bindings.some(({ whole, byPath }) => whole.has(entry) || byPath.has(entry)) &&
-      (isFree || entry.value.priceId !== priceId);
-    if (others.some((entry) => entry !== undefined && isOther(entry))) return AMBIGUOUS;
-    return isFree ? FREE : { kind: "priced", candidate };
   }
 
-  /** Whether a handler has to pass a request on to a route behind it. */
-  #isPassed(from: object, { behind }: Binding<T>, method: string, path: string): boolean {
-    if (behind.size === 0 || this.#home === undefined) return false;
-    return this.#home.view.receiversOf(from, method, path).some(({ handler }) => behind.has(handler));
-  }
-
-  #handlersOf(entry: RouteEntry<T>): readonly object[] {
-    return this.#byKey.get(entry) ?? [];
-  }
-
-  /** Whether a path is a key's, unless a handler of the key gets the key's own spelling, but not this one. */
-  #isRouted({ entry, form }: RouteCandidate<T>, path: string): boolean {
-    const { view, mounts } = this.#home ?? NOWHERE;
-    const reaches = (one: string) =>
-      this.#handlersOf(entry).some((own) =>
-        view.receiversOf(own, undefined, one).some(({ handler }) => handler === own),
-      );
-    return reaches(path) || !pathsBelow({ forms: [form] }, mounts).some(reaches);
-  }
-
-  #findBelow(mount: string, path: string, method: string | undefined): readonly RouteCandidate<T>[] {
-    const query = belowThatMount(mount, path);
-    if (query === undefined) return [];
-    return this.table.find({ ...query, method }).map((found) => ({ ...found, mountTemplate: () => mount }));
-  }
-
-  #priceByPath(binding: Binding<T>, { method, path, find, cut }: Spot<T>): Coverage<T> {
-    const { byPath, isAnyMethod, mayDecode, files, own, mounts } = binding;
-    if (byPath.size === 0) return FREE;
-    const isMeant = (entry: RouteEntry<T>) => byPath.has(entry) && (isAnyMethod || coversMethod(entry.method, method));
-    const meant = (one: string) => {
-      const spelled = elsewhere(mounts, one).flatMap((place) => find(place));
-      return spelled.filter(
-        (one) =>
-          isMeant(one.entry) && (mayDecode || (one.form.expressions.loose.test(one.path) && this.#isRouted(one, path))),
-      );
+  /** The key that prices a path at a handler: the one that names method and path, or else one of the path. */
+  #findKey({ whole, byPath, passing }: Binding<T>, path: string, spot: Spot<T>): RouteCandidate<T> | undefined {
+    const { method, find } = spot;
+    const isSpelled = path === spot.path;
+    const met = find(path).filter(isExactOrPriced);
+    const named = met.filter(({ entry }) => coversMethod(entry.method, method));
+    const isRead = ({ entry }: RouteCandidate<T>) => byPath.has(entry) && !this.#isFreed(entry, spot);
+    const isMeant = (one: RouteCandidate<T>) => {
+      const { match, entry, form, path: rest } = one;
+      if ((isSpelled && match === "exact") || whole.has(entry) || isRead(one)) return true;
+      // The handler of a price may read the path, too: `/u/%76ip` is `/u/vip` to that of `/u/:id`.
+      if (!isSpelled)
+        return whole.size > 0 && passing.has(entry) && path.split("/").length === spot.path.split("/").length;
+      return passing.has(entry) && form.expressions.loose.test(rest) && this.#isRouted(entry, path);
     };
-    const met = meant(path);
-    const named = met.find(({ entry }) => coversMethod(entry.method, method));
-    if (named !== undefined) return { kind: "priced", candidate: named };
-    if (met.length > 0)
-      return priceOf(
-        met.map(({ entry }) => entry),
-        method,
-      );
-    const others = mayDecode ? readingsBelow(mounts, path) : [];
-    if (files === undefined) return others.some((one) => meant(one).length > 0) ? AMBIGUOUS : FREE;
-    const filesOf = (one: string): readonly RouteEntry<T>[] => {
-      const spelled = [one, folderOf(one), indexOf(one)].flatMap((name) => meant(name)).map(({ entry }) => entry);
-      const named = cut(one).flatMap((name) => fileNames(name).asked.flatMap((asked) => files.get(asked) ?? []));
-      return [...spelled, ...named.filter(isMeant)];
-    };
-    if (isPlain(path)) return priceOf(filesOf(path), method);
-    const found = others.flatMap(filesOf);
-    return found.every((entry) => own?.has(entry)) ? priceOf(found, method) : AMBIGUOUS;
+    // Without an app, other methods are nobody's.
+    return named.find(isMeant) ?? (whole.size > 0 || this.#home === NOWHERE ? undefined : met.find(isRead));
+  }
+
+  /** The price of a file that a key names by another name. */
+  #priceOfFile(binding: Binding<T>, paths: readonly string[], spot: Spot<T>): Coverage<T> {
+    if (binding.byPath.size === 0 || this.#ownless.size === 0 || this.#home === NOWHERE) return FREE;
+    const cuts = paths.flatMap((path) => [
+      path,
+      ...this.#home.mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []),
+    ]);
+    for (const path of paths) {
+      const folder = path.replace(/(.)\/index(?:\.[^/]*)?$/i, "$1");
+      const candidate =
+        folder === path ? undefined : this.#findKey({ ...binding, byPath: this.#ownless }, folder, spot);
+      if (candidate !== undefined) return { kind: "priced", candidate };
+    }
+    const names = new Set(cuts.flatMap((path) => fileNames(path).asked));
+    const found = [...names].flatMap((name) => this.#files.get(name) ?? []);
+    const isMeant = (entry: RouteEntry<T>) => binding.byPath.has(entry) && this.#ownless.has(entry);
+    const meant = found.filter((entry) => isMeant(entry) && !this.#isFreed(entry, spot, true));
+    return this.#priceOfAny(meant, spot);
+  }
+
+  /** The price of keys of which none names the request: that of a key's route which takes it. OPTIONS goes on to such a route. */
+  #priceOfAny(entries: readonly RouteEntry<T>[], { method, path }: Spot<T>): Coverage<T> {
+    const isKeys = ({ kind, handler }: Receiver) => kind === "route" && this.keysAt(handler).length > 0;
+    const taker = entries.length === 0 ? undefined : this.#home.view.receiversOf(method, path).find(isKeys);
+    const price = priceOf(taker === undefined ? entries : this.keysAt(taker.handler), method);
+    const isWritten = ({ handler }: Receiver) => this.#bound.routes.has(handler);
+    if (price.kind !== "preflight") return price;
+    const isOwn = (entry: RouteEntry<T>) => this.#ownOf.get(entry)?.some((handler) => this.#bound.routes.has(handler));
+    return entries.every(isOwn) || this.#home.view.receiversOf(undefined, path).some(isWritten) ? FREE : price;
+  }
+
+  /** Whether a route that no key is for takes a request by name. One that takes the path of the key, too, is a page for many. */
+  #isFreed(entry: RouteEntry<T>, { method, path }: Spot<T>, isFile = false): boolean {
+    if (method === "OPTIONS") return false;
+    const isOther = ({ kind, names, paths, handler }: Receiver) =>
+      kind === "route" && paths?.some(isForFolders) === false && names(method) && this.keysAt(handler).length === 0;
+    const routes = this.#home.view.receiversOf(method, path).filter(isOther);
+    return routes.some(({ handler, takesAll }) => (isFile ? !takesAll : !this.#takes(entry, handler)));
+  }
+
+  /** Whether a handler gets the path of a key as one of more than the key has. */
+  #takes(entry: RouteEntry<T>, handler: object): boolean {
+    let takers = this.#takersOf.get(entry);
+    if (takers === undefined) {
+      const isKeys = (sample: string) => this.#findBelow(this.#home.mounts, sample).some((one) => one.entry === entry);
+      const isWider = ({ paths }: Receiver) => paths?.some((path) => samplesOf(path)?.every(isKeys)) !== true;
+      const met = receiversOf({ ...entry, method: undefined }, this.#home);
+      takers = new Set(met.filter(isWider).map((one) => one.handler));
+      this.#takersOf.set(entry, takers);
+    }
+    return takers.has(handler);
+  }
+
+  /** Whether a key's own handler gets a path, or does not get the key's. */
+  #isRouted(entry: RouteEntry<T>, path: string): boolean {
+    const { view, mounts } = this.#home;
+    const own = this.#ownOf.get(entry) ?? [];
+    const reaches = (one: string) => view.receiversOf(undefined, one).some(({ handler }) => own.includes(handler));
+    const { full, relative } = pathsBelow(entry, mounts);
+    return reaches(path) || ![...full, ...relative].some(reaches);
+  }
+
+  #findBelow(mounts: readonly string[], path: string): readonly RouteCandidate<T>[] {
+    return mounts.flatMap((mount) => {
+      const query = belowThatMount(mount, path);
+      const found = query === undefined ? [] : this.table.find({ ...query, method: undefined });
+      return found.map((one) => ({ ...one, mountTemplate: () => mount }));
+    });
   }
 }
 
 /** A table without an app. */
-const NOWHERE: Mounted = {
-  gate: {},
-  mounts: [],
-  view: { mountsOf: () => [], receiversOf: () => [], routes: [], hasOtherApps: false },
-};
+const NOWHERE: Mounted = { gate: {}, mounts: [], view: NO_HANDLERS };
 
 function isExactOrPriced({ match, entry }: RouteCandidate<Priceable>): boolean {
   return match === "exact" || !entry.value.isFree;
 }
 
-/** A path, and the paths that are the same below each mount of a handler. */
-function elsewhere(mounts: readonly string[], path: string): readonly string[] {
-  const rests = mounts.map((mount) => belowThatMount(mount, path)?.path ?? path);
-  const places = mounts.flatMap((mount) => samplesOf(mount === "" ? "/" : mount) ?? []);
-  return [path, ...rests.flatMap((rest) => places.map((place) => belowMount(place === "/" ? "" : place, rest)))];
+function hasOtherPrice([first, ...others]: readonly RouteEntry<Priceable>[]): boolean {
+  const { isFree, priceId } = first?.value ?? {};
+  return others.some(({ value }) => value.isFree !== isFree || value.priceId !== priceId);
 }
 
-/** The other paths that a handler may read a path as: all of it, or what is below its mount. */
-function readingsBelow(mounts: readonly string[], path: string): readonly string[] {
-  if (isPlain(path)) return [];
-  const below = mounts.flatMap((mount) => (mount === "" ? [] : (belowThatMount(mount, path) ?? [])));
-  const read = below.flatMap(({ mountPath, path: rest }) =>
-    otherReadings(rest).map((one) => belowMount(mountPath, one)),
+/** The other paths that a handler may read a path as: all of it, or what is below one of its mounts, at each of them. */
+function readingsAt(mounts: readonly string[], path: string): readonly string[] {
+  if (isPlain(path) && mounts.length < 2) return [];
+  const rests = mounts.flatMap((mount) => belowThatMount(mount, path) ?? []);
+  const places = mounts.flatMap((mount) => (mount === "" ? "" : (samplesOf(mount) ?? [])));
+  const read = rests.flatMap(({ mountPath, path: rest }) =>
+    [rest, ...otherReadings(rest)].flatMap((one) => [mountPath, ...places].map((place) => belowMount(place, one))),
   );
-  return [...otherReadings(path), ...read];
+  return [...new Set([...otherReadings(path), ...read])].filter((one) => one !== path);
 }
 
 /** The price of a request that no key is spelled as. */

@@ -159,6 +159,12 @@ export function compareForms(a: PathForm, b: PathForm): Specificity {
   return isLess ? "less" : "same";
 }
 
+/** Whether a path says more about a request than another one, or than none. */
+export function isMoreSpecific(path: PathForm | undefined, other: PathForm | undefined): boolean {
+  if (path === undefined || other === undefined) return other === undefined && path !== undefined;
+  return compareForms(path, other) === "more";
+}
+
 /** After its end a form matches nothing, unless it ends in a wildcard, which matches everything. */
 function rankAt({ ranks }: PathForm, at: number): number {
   return ranks[at] ?? (ranks.at(-1) === 2 || ranks.at(-1) === 1.5 ? 2 : 0);

@@ -8,46 +8,55 @@ import type { PathForm } from "./path-form.js";
 import { formsOf as compile } from "./route.fixture.js";
 import type { Receiver, RegisteredRoute, RouterView } from "./router-view.js";
 
-/** A gate, a route, or other middleware, mounted at a path. */
+/** A gate, a route, or another function, mounted at a path. */
 export type Registered =
   | { readonly gate: object; readonly mount: string }
   | RegisteredRouteOf
-  | { readonly opaque: object; readonly kind: Receiver["kind"]; readonly mount: string };
+  | { readonly opaque: object; readonly mount: string };
 
 interface RegisteredRouteOf {
   readonly route: object;
-  readonly path: string;
+  /** `undefined`: a regular expression. */
+  readonly path: string | undefined;
+  /** Without the mount of its router. Default: unknown. */
+  readonly ownPath?: string;
+  readonly pattern?: RegExp;
   readonly methods: readonly string[] | undefined;
   readonly gates: readonly object[];
-  readonly isFinal: boolean;
 }
 
-/** A route that always responds; without a method, to every one. Gates among its handlers price it. */
+/** A route; without a method, for every one. Gates among its handlers price it. */
 export function route(words: string, more: Partial<RegisteredRouteOf> = {}): RegisteredRouteOf {
   const [path = "", ...methods] = words.split(" ").reverse();
-  return {
-    route: {},
-    path,
-    methods: methods.length === 0 ? undefined : methods[0]?.split("|"),
-    gates: [],
-    isFinal: true,
-    ...more,
-  };
+  return { route: {}, path, methods: methods.length === 0 ? undefined : methods[0]?.split("|"), gates: [], ...more };
 }
 
-/** Middleware that is not a route: a proxy, if it is mounted. */
-export function opaque(mount: string, kind: Receiver["kind"] = mount === "" ? "function" : "mount"): Registered {
-  return { opaque: {}, kind, mount };
+/** A route by a regular expression. */
+export function routeBy(pattern: RegExp, method?: string): RegisteredRouteOf {
+  return { route: {}, path: undefined, pattern, methods: method?.split("|"), gates: [] };
+}
+
+/** A function that is not a route: a proxy, if it is mounted. @param handler - If it stands in several places. */
+export function opaque(mount: string, handler: object = {}): Registered {
+  return { opaque: handler, mount };
 }
 
 /** A view of the list. Routes of a mounted router have the mount in their paths. */
-export function viewOf(registered: readonly Registered[], hasOtherApps = false): RouterView {
+export function viewOf(registered: readonly Registered[], mayHideGates = false): RouterView {
   const routes = registered.filter((one) => "route" in one);
   return {
-    hasOtherApps,
+    mayHideGates,
     mountsOf: (gate) => registered.flatMap((one) => ("gate" in one && one.gate === gate ? [one.mount] : [])),
-    receiversOf: (gate, method, path) => receiversOf(registered, { gate, method, path }),
-    routes: routes.map(({ route, path, methods, gates }): RegisteredRoute => ({ route, path, methods, gates })),
+    handlers: registered.map(toReceiver),
+    receiversOf: (method, path) => registered.filter((one) => isMet(one, { method, path })).map(toReceiver),
+    routes: routes.map(({ route, path, ownPath, methods, gates }): RegisteredRoute => {
+      return { route, path, ownPath, methods, gates, isCharged: gates.length > 0 };
+    }),
+    prices: () =>
+      routes.map(({ path = "a route", methods = ["any method"], gates }) => ({
+        where: `${methods.join("|")} ${path}`,
+        prices: gates.map((gate, at) => ({ gate, id: String(at), text: `price ${at}` })),
+      })),
   };
 }
 
@@ -60,41 +69,27 @@ function formsOf(path: string): readonly PathForm[] {
   return forms;
 }
 
-interface Query {
-  readonly gate: object;
-  readonly method: string | undefined;
-  readonly path: string | undefined;
-}
-
 /** A path that only a route for everything takes. */
 const NOWHERE = "/~0/~1/~2/~3";
 
-function receiversOf(registered: readonly Registered[], query: Query): readonly Receiver[] {
-  const met = metBy(registered, query);
-  const start = met.findIndex((one) => Object.values(one).includes(query.gate));
-  return met.flatMap((one, at): Receiver[] => {
-    if ("gate" in one) return [];
-    const isBefore = at < start;
-    if ("opaque" in one) {
-      const { opaque: handler, kind, mount } = one;
-      return [{ handler, kind, isBefore, isFinal: false, takesAll: kind === "function", paths: [mount] }];
-    }
-    const { route: handler, path, isFinal } = one;
-    const takesAll = formsOf(path).some((form) => form.paramsOf(NOWHERE) !== undefined);
-    return [{ handler, kind: "route", isBefore, isFinal, takesAll, paths: [path] }];
-  });
+function toReceiver(one: Registered): Receiver {
+  const more = { takesAll: false, isFiles: false, names: () => false };
+  if ("gate" in one) return { ...more, handler: one.gate, kind: "gate", paths: [one.mount] };
+  if ("opaque" in one) {
+    return { ...more, handler: one.opaque, kind: "function", takesAll: one.mount === "", paths: [one.mount] };
+  }
+  const { route: handler, path, methods } = one;
+  const takesAll = takesPath(one, NOWHERE);
+  const names = (method: string) => methods !== undefined && takes(methods, method);
+  return { ...more, handler, kind: "route", takesAll, paths: path === undefined ? undefined : [path], names };
 }
 
-/** The items that a request reaches, up to the first route that always responds. Other gates let it pass. */
-function metBy(registered: readonly Registered[], query: Query): readonly Registered[] {
-  const met = registered.filter((one) => {
-    if ("route" in one) return isMet(one, query);
-    const isHere = query.path === undefined || isBelow(query.path, one.mount);
-    return isHere && (!("gate" in one) || one.gate === query.gate);
-  });
-  const start = met.findIndex((one) => Object.values(one).includes(query.gate));
-  const end = met.findIndex((one, at) => at > start && "route" in one && one.isFinal);
-  return end < 0 || query.path === undefined ? met : met.slice(0, end + 1);
+function takesPath({ path, pattern }: RegisteredRouteOf, sought: string): boolean {
+  return pattern?.test(sought) ?? formsOf(path ?? "/").some((form) => form.paramsOf(sought) !== undefined);
+}
+
+function takes(methods: readonly string[], method: string): boolean {
+  return methods.includes(method) || (method === "HEAD" && methods.includes("GET"));
 }
 
 /** A mount may have parameters, which match any segment. */
@@ -103,13 +98,13 @@ function isBelow(path: string, mount: string): boolean {
   return mount.split("/").every((segment, at) => segment.startsWith(":") || segment === segments[at]);
 }
 
-function isMet({ path, methods }: RegisteredRouteOf, query: Query): boolean {
-  const { method } = query;
-  const isMethod =
-    methods === undefined ||
-    method === undefined ||
-    methods.includes(method) ||
-    (method === "HEAD" && methods.includes("GET"));
-  const { path: sought } = query;
-  return isMethod && (sought === undefined || formsOf(path).some((form) => form.paramsOf(sought) !== undefined));
+interface Query {
+  readonly method: string | undefined;
+  readonly path: string;
+}
+
+function isMet(one: Registered, { method, path }: Query): boolean {
+  if (!("route" in one)) return isBelow(path, one.mount);
+  const isMethod = one.methods === undefined || method === undefined || takes(one.methods, method);
+  return isMethod && takesPath(one, path);
 }

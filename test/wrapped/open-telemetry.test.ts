@@ -1,0 +1,4 @@
+/** `@opentelemetry/instrumentation-express`. */
+import { testWrapper } from "./wrapped-shop.js";
+
+testWrapper("open-telemetry");
