@@ -50,6 +50,8 @@ export class Inspection {
   /** The apps that show tables. */
   readonly #homes = new Set<Application>();
   #latest: Application | undefined;
+  /** Tables that were made in this turn of the event loop. A request that meets one has made it. */
+  readonly #fresh = new Set<object>();
   /** Whether an app had a request. */
   #isOpen = false;
 
@@ -62,6 +64,8 @@ export class Inspection {
   /** Adds a table. One that is made later than the first request, perhaps by a request, is listed when an app shows it. */
   addTable(gate: TableGate, { onlyPassing }: { readonly onlyPassing: boolean }): void {
     this.#tables.set(gate, { onlyPassing });
+    this.#fresh.add(gate);
+    setImmediate(() => this.#fresh.delete(gate)).unref();
     if (this.#isOpen) gate.list(false);
     else this.#lost.set(gate, new Set());
   }
@@ -98,6 +102,7 @@ export class Inspection {
     const mounts = mountsIn(state, gate);
     const isShown = mounts.some((mount) => matchesMount(mount, baseUrl));
     const isMarked = table !== undefined && (!isShown || table.onlyPassing);
+    if (isMarked && this.#fresh.has(gate)) (gate as TableGate).list(false);
     if (isMarked) this.#bindPassed(gate as TableGate, state, isShown ? mounts : templatesOf(baseUrl, state.view));
     if (state.checked === undefined) {
       try {
