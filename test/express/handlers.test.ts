@@ -734,6 +734,17 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
     expect(found?.map(({ route }) => route)).toEqual([named]);
   });
 
+  test("is not bought by a path of the same price, of which it asks for other conditions", async () => {
+    const refuse = () => "not for sale";
+    const { shop, runs } = await open(express, (app, { run, other, payments }) => {
+      app.use(payments.routes({ "GET /any": PRICED, "GET /some": { ...PRICED, validate: refuse } }));
+      app.use(rewriting((url) => url.replace("/any", "/some")));
+      app.get("/any", other).get("/some", run);
+    });
+    expect((await shop.pay({ path: "/any" })).status).toBe(404);
+    expect([runs, shop.facilitator.settled]).toEqual([[], []]);
+  });
+
   test("is not bought by a cheap path that middleware rewrites to a dear one", async () => {
     const { shop, runs } = await open(express, (app, { run, other, payments }) => {
       app.use(payments.routes({ "GET /cheap": PRICED, "GET /dear": DEAR }));

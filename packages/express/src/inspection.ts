@@ -78,13 +78,8 @@ export class Inspection {
   /** @throws ConfigError with every finding, if `strict` is set. */
   check(app: Application): PaymentsReport {
     if (typeof app !== "function" || !(isReadable(app) || "handle" in app)) {
-      throw new ConfigError([
-        {
-          path: "app",
-          expected: "the Express app: payments.ready(app)",
-          received: app === undefined ? "nothing" : typeof app,
-        },
-      ]);
+      const expected = "the Express app: payments.ready(app)";
+      throw new ConfigError([{ path: "app", expected, received: app === undefined ? "nothing" : typeof app }]);
     }
     this.#asked.add(rootOf(app));
     return this.#check(this.#resolve(rootOf(app)), undefined);
@@ -164,8 +159,9 @@ export class Inspection {
    */
   readonly #onRequest = (message: unknown): void => {
     const { server, request, response } = message as Exchange;
-    const apps = server.listeners("request").filter((one) => layersOf(one) !== undefined);
-    for (const app of apps) this.#take(app as unknown as Application);
+    for (const app of server.listeners("request")) {
+      if (layersOf(app) !== undefined) this.#take(app as unknown as Application);
+    }
     // A function may call an app.
     whenTaken(request, response, (app) => this.#take(rootOf(app)));
   };

@@ -241,9 +241,10 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
     const table = admitted !== undefined && isSameRequest(req) ? (admitted.gate as TableGate) : undefined;
     const isAsked = table !== undefined && (tables.has(table) || req[MET]?.has(table) === true);
     const isSold = isAsked && admitted !== undefined && isAsAdmitted(admitted, req);
+    if (isSold && table.sells(layer, admitted.price.priceId)) return handler(req, res, next);
     // Express gives HEAD to each route of a path, also to those that have no handler for it. A charge in a route is its price.
     const isOther = route !== undefined && (!handles(route, method) || chargesOf(route, method).length > 0);
-    if (isOther || (isSold && table.sells(layer, admitted.price.priceId))) return handler(req, res, next);
+    if (isOther) return handler(req, res, next);
     const asked = tablesAbove(req, [...tables, ...passedBy(req)]);
     const passFrom = (at: number): unknown => {
       const [gate, mounts] = asked[at] ?? [];
@@ -361,7 +362,9 @@ function follow(own: Verdict, passage: Passage): unknown {
   }
   if (verdict.kind === "refused") return writeResponse(res, verdict.response);
   if (admitted !== undefined) {
-    if (admitted.price.priceId === verdict.price.priceId && isAsAdmitted(admitted, req)) return proceed();
+    // Another route may have the same price, and other conditions.
+    const isSamePrice = admitted.price.priceId === verdict.price.priceId && isSameRequest(req);
+    if ((admitted.price === verdict.price || isSamePrice) && isAsAdmitted(admitted, req)) return proceed();
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }

@@ -83,8 +83,8 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     // In front of the table are functions that have no price. One may be the only handler of a key.
     const keys = isFunction && isBehind(handler) ? priced : new Set(met.get(handler));
     const binding = { whole: new Set(whole.get(handler)), byPath: keys, passing, mounts };
-    const isPlain = keys === priced && binding.whole.size === 0 && mounts.every((mount) => mount === "");
-    if (isPlain) handlers.set(handler, everywhere);
+    const isUsual = keys === priced && binding.whole.size === 0 && mounts.every((mount) => mount === "");
+    if (isUsual) handlers.set(handler, everywhere);
     else if (binding.whole.size + keys.size + passing.size > 0) handlers.set(handler, binding);
   }
   // A function of the seller's may call the table behind its own handlers.

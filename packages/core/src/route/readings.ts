@@ -28,7 +28,12 @@ export function otherReadings(path: string): readonly string[] {
     const rests = [read, read.replace(/^\/{2,}[^/]*/, ""), read.slice(Math.max(read.indexOf("/"), 0))];
     for (const rest of new Set(rests.flatMap((one) => [one, one.replace(/;[^/]*/g, "")]))) {
       readings.add(resolveDots(rest));
-      if (hasLetters) readings.add(resolveDots(decodeLetters(rest))).add(resolveDots(encodeLetters(rest)));
+      if (!hasLetters) continue;
+      const letters = decodeLetters(rest);
+      // A key has them as clients send them, in one case.
+      for (const one of [rest, letters.toLowerCase(), letters.toUpperCase()])
+        readings.add(resolveDots(encodeLetters(one)));
+      readings.add(resolveDots(letters));
     }
     const next = decodeOnce(decoded);
     if (next === decoded) break;

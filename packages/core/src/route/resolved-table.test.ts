@@ -577,6 +577,8 @@ describe("other readings", () => {
     ["/a%3bx=1", "/a"],
     ["//host/x/..;/%61", "/a"],
     ["/caf%C3%A9", "/café"],
+    ["/CAF%C3%89", "/caf%C3%A9"],
+    ["/caf%C3%A9", "/CAF%C3%89"],
     ["/café", "/caf%C3%A9"],
   ])("of %s are among others %s", (path, reading) => {
     expect(otherReadings(path)).toContain(reading);

@@ -114,9 +114,8 @@ export class ResolvedTable<T extends Priceable> {
     const [first] = find(path).filter((one) => isExactOrPriced(one) && coversMethod(one.entry.method, method));
     const own = first && this.#ownOf.get(first.entry);
     // In another spelling, it is the key's if its own handler gets it; without one, in every spelling.
-    const isRouted = (entry: RouteEntry<T>) => own !== undefined && this.#isRouted(entry, path);
-    const isKeys = first?.match === "exact" || this.#home === NOWHERE || (first !== undefined && isRouted(first.entry));
-    if (first === undefined || !isKeys) {
+    const isOwn = first?.match === "exact" || this.#home === NOWHERE || (own && this.#isRouted(first.entry, path));
+    if (first === undefined || isOwn !== true) {
       const isSpelled = first !== undefined && own === undefined && isPlain(path);
       const byPath = isSpelled ? this.#ownless : this.#bound.inFront.byPath;
       return this.#price({ ...this.#bound.inFront, byPath, mounts: [mountPath] }, spot);
@@ -172,9 +171,12 @@ export class ResolvedTable<T extends Priceable> {
 
   /** Whether a price that was paid here may be that of a handler's key. Where requests are priced by path, it was asked for by path. */
   sells(handler: object, priceId: string): boolean {
-    const whole = this.#bound.handlers.get(handler)?.whole ?? [];
-    for (const { value } of whole) if (value.priceId === priceId) return true;
-    return this.keysAt(handler).length === 0;
+    let isWhole = false;
+    for (const { value } of this.#bound.handlers.get(handler)?.whole ?? []) {
+      if (value.priceId === priceId) return true;
+      isWhole = true;
+    }
+    return !isWhole;
   }
 
   /** The price that a binding has for a request. */
@@ -201,16 +203,8 @@ export class ResolvedTable<T extends Priceable> {
     if (first.entry.value.isFree) return FREE;
     if (coversMethod(first.entry.method, method)) return { kind: "priced", candidate: first };
     const isSame = ({ entry, form }: RouteCandidate<T>) => byPath.has(entry) && form.shape === first.form.shape;
-    return this.#priceOfAny(
-      [
-        ...entries,
-        ...spot
-          .find(path)
-          .filter(isSame)
-          .map(({ entry }) => entry),
-      ],
-      spot,
-    );
+    const same = spot.find(path).flatMap((one) => (isSame(one) ? [one.entry] : []));
+    return this.#priceOfAny([...entries, ...same], spot);
   }
 
   /** The key that prices a path at a handler: the one that names method and path, or else one of the path. */
@@ -224,8 +218,8 @@ export class ResolvedTable<T extends Priceable> {
       const { match, entry, form, path: rest } = one;
       if ((isSpelled && match === "exact") || whole.has(entry) || isRead(one)) return true;
       // The handler of a price may read the path, too: `/u/%76ip` is `/u/vip` to that of `/u/:id`.
-      if (!isSpelled)
-        return whole.size > 0 && passing.has(entry) && path.split("/").length === spot.path.split("/").length;
+      const isShared = whole.size > 0 && path.split("/").length === spot.path.split("/").length;
+      if (!isSpelled) return isShared && passing.has(entry);
       return passing.has(entry) && form.expressions.loose.test(rest) && this.#isRouted(entry, path);
     };
     // Without an app, other methods are nobody's.
@@ -235,17 +229,14 @@ export class ResolvedTable<T extends Priceable> {
   /** The price of a file that a key names by another name. */
   #priceOfFile(binding: Binding<T>, paths: readonly string[], spot: Spot<T>): Coverage<T> {
     if (binding.byPath.size === 0 || this.#ownless.size === 0 || this.#home === NOWHERE) return FREE;
-    const cuts = paths.flatMap((path) => [
-      path,
-      ...this.#home.mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []),
-    ]);
     for (const path of paths) {
       const folder = path.replace(/(.)\/index(?:\.[^/]*)?$/i, "$1");
-      const candidate =
-        folder === path ? undefined : this.#findKey({ ...binding, byPath: this.#ownless }, folder, spot);
+      const keys = { ...binding, byPath: this.#ownless };
+      const candidate = folder === path ? undefined : this.#findKey(keys, folder, spot);
       if (candidate !== undefined) return { kind: "priced", candidate };
     }
-    const names = new Set(cuts.flatMap((path) => fileNames(path).asked));
+    const below = (path: string) => this.#home.mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []);
+    const names = new Set(paths.flatMap((path) => [path, ...below(path)]).flatMap((path) => fileNames(path).asked));
     const found = [...names].flatMap((name) => this.#files.get(name) ?? []);
     const isMeant = (entry: RouteEntry<T>) => binding.byPath.has(entry) && this.#ownless.has(entry);
     const meant = found.filter((entry) => isMeant(entry) && !this.#isFreed(entry, spot, true));
