@@ -126,6 +126,16 @@ const CHARGES: readonly PricedApp[] = [
     twice: [["/api/dear", 500]],
   },
   {
+    name: "a table of each request, and a charge in a route with a wider alias",
+    build: ({ app, one, serve }) => {
+      const keys = { "GET /api/dear": CHEAP };
+      app.use((req, res, next) => one.routes(keys)(req, res, next));
+      app.get(["/api/dear", "/api/:page/all"], one.charge(DEAR), serve);
+    },
+    asks: { "GET /api/dear": 500, "GET /api/dear/all": 500 },
+    twice: [],
+  },
+  {
     name: "a charge for one method of a route, and a key for the other",
     build: ({ app, one, serve }) => {
       app.use(one.routes({ "GET /api/dear": CHEAP }));

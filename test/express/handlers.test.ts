@@ -178,6 +178,12 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       (app, { run }, table) => app.use(table).use("/api", express.Router().all("/weather", run)),
     ],
     [
+      "a route before its table, in an app that a router mounts",
+      { "GET /a/b/weather": PRICED },
+      ["GET /a/b/weather 402", "GET /A/b/Weather/ 402"],
+      (app, { run }, table) => app.use("/a", express.Router().use("/b", express().get("/weather", run).use(table))),
+    ],
+    [
       "app.use with a path, by every method and at every child path",
       WEATHER,
       ["GET /weather 402", "POST /weather 402", "GET /weather/ 402", "GET /weather/child 402", "PUT /Weather/a/b 402"],

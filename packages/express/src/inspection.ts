@@ -16,7 +16,7 @@ import { forgetMounts } from "./express-request.js";
 import { type Exchange, REQUESTS, whenTaken } from "./first-request.js";
 import { type Asking, findNearest } from "./nearest.js";
 import { createRouterView } from "./router-view.js";
-import { hasChanged, isReadable, type Layer, layersOf, ownerOf, rootOf, type Stack, stacksOf } from "./router-walk.js";
+import { hasChanged, isReadable, type Layer, layersOf, rootOf, type Stack, stacksOf } from "./router-walk.js";
 
 /** Puts a guard in front of a handler, once, and returns the tables that it asks, with their mounts. */
 export type GuardHandler = (layer: Layer) => Map<TableGate, readonly string[]>;
@@ -140,12 +140,7 @@ export class Inspection {
     const state = this.#stateOf(root);
     if (this.#homes.has(root) || mountsIn(state, gate).length > 0) return state;
     const others = [...this.#homes].map((home) => this.#stateOf(home));
-    const owner = ownerOf(app);
-    return (
-      others.find((one) => mountsIn(one, gate).length > 0) ??
-      others.find(({ stacks }) => stacks.some((stack) => stack.owner === owner)) ??
-      state
-    );
+    return others.find((one) => mountsIn(one, gate).length > 0) ?? state;
   }
 
   #stateOf(app: Application): AppState {

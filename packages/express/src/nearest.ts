@@ -70,7 +70,7 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
     if (charge !== undefined) {
       if (charge === asking.gate) return undefined;
       // What responds to a path before a route for more has the price of the path.
-      const isBehind = mayRespond && isWider(met.paths, formOf(best.verdict));
+      const isBehind = mayRespond && isWider(met.paths, path, formOf(best.verdict));
       return isBehind ? found() : verdictOf(charge, req, { paths: met.paths });
     }
     const tables = [...tablesAt(met.layer)].filter(([table]) => table.pricesAt(met.layer).length > 0);
@@ -93,10 +93,12 @@ function formOf(verdict: Verdict) {
   return verdict.kind === "priced" ? verdict.form : undefined;
 }
 
-/** Whether a route's paths say less about a request than another path does. */
-function isWider(paths: Prefixes, form: ReturnType<typeof formOf>): boolean {
+/** Whether the paths by which a route gets a request say less about it than another path does. */
+function isWider(paths: Prefixes, sent: string, form: ReturnType<typeof formOf>): boolean {
   const forms = paths?.flatMap((path) => formsOf(path));
-  return form !== undefined && forms?.every((one) => !isMoreSpecific(form, one)) !== true;
+  const met = forms?.filter((one) => one.paramsOf(sent) !== undefined);
+  const meant = met?.length === 0 ? forms : met;
+  return form !== undefined && meant?.every((one) => !isMoreSpecific(form, one)) !== true;
 }
 
 /** Where a charge is. */

@@ -142,10 +142,13 @@ function handlerOf(layer: Layer): LayerHandler {
   return guarded.get(layer)?.handler ?? layer.handle;
 }
 
-/** The outermost of the apps that an app is mounted in. */
-export function rootOf(app: Application): Application {
-  const { parent } = app as { readonly parent?: Application };
-  return parent === undefined ? app : rootOf(parent);
+/** The apps in which others were found. Express tells of one that is mounted in an app, but not of one that is mounted in a router. */
+const holders = new WeakMap<object, Application>();
+
+/** The outermost of the apps that an app is mounted in, as far as they were looked into. */
+export function rootOf(app: Application, depth = 0): Application {
+  const { parent = holders.get(app) } = app as { readonly parent?: Application };
+  return parent === undefined || depth > MAX_DEPTH ? app : rootOf(parent, depth + 1);
 }
 
 /** A router, and the layers that it had. */
@@ -154,18 +157,25 @@ export interface Stack {
   readonly layers: readonly unknown[];
 }
 
-/** Every router in an app or router, with itself. */
-export function stacksOf(router: unknown, known: Set<unknown> = new Set()): readonly Stack[] {
+/** Every router in an app, with itself. */
+export function stacksOf(app: Application): readonly Stack[] {
+  const known = new Set<unknown>();
+  const stacks = stacksIn(app, known);
+  for (const inner of known) if (inner !== app) holders.set(inner as object, app);
+  return stacks;
+}
+
+function stacksIn(router: unknown, known: Set<unknown>): readonly Stack[] {
   if (known.has(router)) return [];
-  known.add(router);
   const layers = layersOf(router);
   if (layers === undefined && !isReadable(router)) return [];
+  known.add(router);
   const below = (layers ?? []).flatMap((layer) => {
     if (layer.route !== undefined) return [];
     const inner = routerIn(layer);
     // Express 4 does not tell of an app that is empty.
     const isEmpty = inner === undefined && layer.name === MOUNTED_APP;
-    return isEmpty ? [toStack(() => ownerOf(routerIn(layer)))] : stacksOf(inner, known);
+    return isEmpty ? [toStack(() => ownerOf(routerIn(layer)))] : stacksIn(inner, known);
   });
   return [toStack(() => ownerOf(router)), ...below];
 }
