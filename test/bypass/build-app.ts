@@ -179,7 +179,10 @@ export function buildProbe(express: ExpressModule, app: ResolvedApp, touch: (tou
 
 /** Which function of a chain gets a request. */
 function partOf({ sort, method, second }: RoutePlan, asked: string): Run["part"] {
-  return sort === "chain" && !takesMethod(method, asked) && takesMethod(second, asked) ? "second" : "first";
+  if (sort !== "chain" || !takesMethod(second, asked)) return "first";
+  // Express serves HEAD through GET only if the route has no functions for HEAD.
+  const isHead = asked === "HEAD" && second === "head" && method !== "all";
+  return isHead || !takesMethod(method, asked) ? "second" : "first";
 }
 
 interface Settings {

@@ -69,6 +69,8 @@ function isOwned(app: ResolvedApp, sent: Sent, run: Run, key: Key): boolean {
     // A mount has OPTIONS for the route of its key behind it.
     if (method === "OPTIONS" && isMounted(plan) && !isAlone(app, key, route)) return false;
   }
+  // Below a mount are free routes, too: it is the key's if the key has no route, and only what they do not take.
+  if (isMounted(plan) && (!isAlone(app, key, route) || hasFreeRoute(sent, run))) return false;
   // A function of one's own calls the table with the path that it saw.
   if (app.plan.table !== "seen" && key.plan.full && route.ways.length > 1) return false;
   if (plan.sort === "proxy") return isServedBy(run, isKeyOfAll(plan) ? undefined : "/secret");
@@ -111,11 +113,19 @@ function isBelow(app: ResolvedApp, sent: Sent, run: Run, key: Key): boolean {
 }
 
 /** Whether another route takes the path by the name of the method, is not wider than the key, and may be free by it. */
-function hasFreeMethod(app: ResolvedApp, { touched }: Sent, { route, method }: Run, key: Key): boolean {
-  return touched.some((touch) => {
-    if (!isRun(touch) || touch.route === route || isMounted(touch.route.plan)) return false;
-    const isByName = methodsOf(touch.route.plan).some((own) => own !== "all" && takesMethod(own, method));
-    return isByName && touch.route.price.by !== "table" && isWrittenLike(app, key, touch.route);
+function hasFreeMethod(app: ResolvedApp, sent: Sent, run: Run, key: Key): boolean {
+  return freeRoutes(sent, run).some((other) => isWrittenLike(app, key, other));
+}
+
+function hasFreeRoute(sent: Sent, run: Run): boolean {
+  return freeRoutes(sent, run).length > 0;
+}
+
+/** The other routes that take a path by the name of the method, and may be free by it. */
+function freeRoutes({ touched }: Sent, { route, method }: Run): readonly Route[] {
+  return touched.filter(isRun).flatMap(({ route: other }) => {
+    if (other === route || isMounted(other.plan) || other.price.by === "table") return [];
+    return methodsOf(other.plan).some((own) => own !== "all" && takesMethod(own, method)) ? [other] : [];
   });
 }
 
@@ -130,7 +140,7 @@ export function mayPay(app: ResolvedApp, sent: Sent, run: Run): boolean {
 }
 
 function mayBeKeys(app: ResolvedApp, sent: Sent, { route, method }: Run, key: Key): boolean {
-  if (mayBeBound(app, key, route)) return true;
+  if (mayBeBound(app, key, route) || isPageOf(app, key, route)) return true;
   if (sent.touched.some((touch) => isOfKey(touch) && touch.key === key && coversMethod(key, method))) return true;
   return (hasFunctions(app) || !hasRoute(app, key)) && mayRead(app, key, sent);
 }
@@ -164,6 +174,15 @@ function mayBeBound(app: ResolvedApp, key: Key, route: Route): boolean {
   );
 }
 
+/** Whether a route for more may be the key's, which has no other. */
+function isPageOf(app: ResolvedApp, key: Key, route: Route): boolean {
+  if (!isWritten(route) || hasRoute(app, key)) return false;
+  const receivers = route.ways.flatMap((way) => [way, way.slice(app.siteChain.length)]).map(loosePattern);
+  return [key.chain, key.chain.slice(app.siteChain.length)]
+    .flatMap(samplePaths)
+    .some((sample) => receivers.some((receiver) => receiver.test(sample)));
+}
+
 function isWrittenLike(app: ResolvedApp, key: Key, route: Route): boolean {
   const { plan } = route;
   const below = (chain: readonly Path[]) => [chain, chain.slice(app.siteChain.length)];
@@ -193,15 +212,24 @@ export function pricesOf(app: ResolvedApp, sent: Sent, run: Run): ReadonlySet<Ce
   const own = route.price.by === "free" ? [] : [route.cents];
   // The charge in a route is the nearest price.
   if (route.price.by === "charge" && !isMounted(route.plan) && !isOtherOfChain(run)) return new Set(own);
+  // Middleware behind the table makes another request of one that has paid.
+  if (app.plan.between.length > 0) return new Set([...app.keys, ...app.routes.filter(isPriced)].map(centsOf));
   const named = sent.touched.flatMap((touch) => {
     if (isOfKey(touch)) return coversMethod(touch.key, method) || isMounted(route.plan) ? [touch.key.cents] : [];
-    if (!isRun(touch)) return [];
-    // What is not a file goes on, paid; and a function may stand before the charge of a route, which is nearest.
-    const isNearer = touch.route.price.by === "charge" && isMounted(route.plan);
-    return isNearer || (isMounted(touch.route.plan) && touch.route.price.by !== "free") ? [touch.route.cents] : [];
+    // What stands before the charge of a route is asked for at its price, which is nearest. What is not a file goes on, paid.
+    const mayCount = isRun(touch) && (touch.route.price.by === "charge" || isMounted(touch.route.plan));
+    return mayCount && touch.route.price.by !== "free" ? [touch.route.cents] : [];
   });
   const others = app.keys.filter((key) => mayBeKeys(app, sent, run, key)).map(({ cents }) => cents);
   return new Set([...own, ...named, ...others]);
+}
+
+function centsOf({ cents }: Key | Route): Cents {
+  return cents;
+}
+
+function isPriced({ price }: Route): boolean {
+  return price.by !== "free";
 }
 
 /** Whether no payment is asked for OPTIONS: no key names it, and no charge may stand in its way. */

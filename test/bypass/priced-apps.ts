@@ -136,6 +136,16 @@ const CHARGES: readonly PricedApp[] = [
     twice: [],
   },
   {
+    name: "a table of each request, and a charge in a route with an expression",
+    build: ({ app, one, serve }) => {
+      const keys = { "GET /api/dear": CHEAP };
+      app.use((_req, _res, next) => next()).use((req, res, next) => one.routes(keys)(req, res, next));
+      app.get(/^\/api\/dear/i, one.charge(DEAR), serve);
+    },
+    asks: { "GET /api/dear": 500, "HEAD /API/Dear/": 500 },
+    twice: [],
+  },
+  {
     name: "a charge for one method of a route, and a key for the other",
     build: ({ app, one, serve }) => {
       app.use(one.routes({ "GET /api/dear": CHEAP }));

@@ -184,6 +184,12 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       (app, { run }, table) => app.use("/a", express.Router().use("/b", express().get("/weather", run).use(table))),
     ],
     [
+      "a mount with a parameter, and text that looks like a placeholder",
+      { "/~u": PRICED },
+      ["GET /a/~u 402", "PUT /a/~u/child 402", "GET /~/~U 402"],
+      (app, { run }, table) => app.use("/:any", table).use("/:any/~u", run),
+    ],
+    [
       "app.use with a path, by every method and at every child path",
       WEATHER,
       ["GET /weather 402", "POST /weather 402", "GET /weather/ 402", "GET /weather/child 402", "PUT /Weather/a/b 402"],
@@ -972,6 +978,23 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       ["GET /api/b/c"],
       (app, { run, other }, table) =>
         app.use("/api", table).use("/api", express.Router().get(/^\/x/, run).get("/:any/:other", other)),
+    ],
+    [
+      "below a function at the path of a key that has a route",
+      { "GET /users": PRICED },
+      ["GET /users/7", "PUT /users/7"],
+      (app, { run, other }, table) =>
+        app
+          .use(table)
+          .use("/users", (_req, _res, next) => next())
+          .get("/users", run)
+          .all("/users/:id", other),
+    ],
+    [
+      "that get a path that no mount takes",
+      { "GET /paid/paid": PRICED },
+      ["GET //paid/paid/paid"],
+      (app, { run, other }, table) => app.use("/paid", table).get("/paid/paid/paid", run).all(/.*/, other),
     ],
     [
       "that get another case of a key than the mount of its route accepts",

@@ -110,11 +110,11 @@ export class Inspection {
     return isMarked;
   }
 
-  /** What another gate asks for, whose price is nearer to the handler of a request; `undefined`: none is. */
-  nearest(req: Request, asking: Asking): Verdict | undefined {
+  /** What the gate asks for whose price is nearest to the handler of a request. */
+  nearest(req: Request, asking: Asking): Verdict {
     const { app, gates } = this.#homeOf(req.app, asking.gate);
     const isHidden = !gates.has(asking.gate);
-    if (gates.size === 0 || (gates.size === 1 && !isHidden)) return undefined;
+    if (gates.size === 0 || (gates.size === 1 && !isHidden)) return asking.verdict;
     return findNearest({ ...asking, isHidden }, req, layersOf(app) ?? []);
   }
 

@@ -34,59 +34,69 @@ export interface Asking {
 
 /**
  * What the gate asks for whose price is nearest to the handler of a request: in its route, or by the path that says most about the
- * request. `undefined`: the one that asks now.
+ * request.
  */
-export function findNearest(asking: Asking, req: Request, layers: readonly Layer[]): Verdict | undefined {
-  const request = readRequest(req, asking.gate);
-  const { method } = request;
-  const path = request.mountPath + request.path;
-  const { layer: place, route } = asking;
-  const isHere = (met: Met) =>
-    place === undefined ? isIn(met, asking.gate, route) : "layer" in met && met.layer === place;
-  // Of a gate that a function calls, nobody knows the place.
-  let isMet = asking.isHidden === true && place === undefined;
-  let mayRespond = false;
-  let best = asking;
+export function findNearest(asking: Asking, req: Request, layers: readonly Layer[]): Verdict {
+  const { method } = req;
+  const path = pathOf(req);
+  // Of a gate that a function calls, nobody knows the place: all functions may stand before it.
+  const isAnywhere = asking.isHidden === true && asking.layer === undefined;
+  let [isMet, mayRespond] = [isAnywhere, false];
+  let best = asking.verdict;
   const offer = (gate: WalkedGate, mounts: Prefixes) => {
-    if (gate === asking.gate) return;
-    const verdict = isTable(gate) ? gate.named(request, mounts ?? []) : verdictOf(gate, req, { mounts });
-    // Of two paths that say the same, the first one counts.
-    const isNearer =
-      isMoreSpecific(formOf(verdict), formOf(best.verdict)) ||
-      (!isMet && formOf(verdict) !== undefined && !isMoreSpecific(formOf(best.verdict), formOf(verdict)));
-    if (isNearer) best = { gate, verdict };
+    const verdict = verdictAt(gate, req, mounts);
+    if (gate !== asking.gate && isNearer(verdict, best, isMet)) best = verdict;
   };
-  const found = () => (best === asking ? undefined : best.verdict);
   for (const met of walk(layers, { method, path }, TOP)) {
-    if (met.kind === "gate") {
-      offer(met.gate, met.mounts);
-      isMet ||= isHere(met);
-      continue;
-    }
-    isMet ||= isHere(met);
+    if (met.kind === "gate") offer(met.gate, met.mounts);
+    isMet ||= isWhere(met, asking);
     // Whoever stands before has passed the request on.
-    if (!isMet) continue;
+    if (met.kind === "gate" || !isMet) continue;
     const charge = met.kind === "route" ? chargesOf(met.route, method).at(-1) : undefined;
+    if (charge === asking.gate) return asking.verdict;
     if (charge !== undefined) {
-      if (charge === asking.gate) return undefined;
       // What responds to a path before a route for more has the price of the path.
-      const isBehind = mayRespond && isWider(met.paths, path, formOf(best.verdict));
-      return isBehind ? found() : verdictOf(charge, req, { paths: met.paths });
+      const isBehind = mayRespond && isWider(met.paths, path, formOf(best));
+      return isBehind ? best : verdictOf(charge, req, { paths: met.paths });
     }
-    const tables = [...tablesAt(met.layer)].filter(([table]) => table.pricesAt(met.layer).length > 0);
+    const tables = [...tablesAt(met.layer)].filter(([table]) => hasPrices(table, met.layer));
     for (const [table, mounts] of tables) offer(table, mounts);
     // A table that is not in sight has its handlers, too.
-    const isOwn = isTable(asking.gate) && asking.gate.pricesAt(met.layer).length > 0;
+    const isPriced = tables.length > 0 || hasPrices(asking.gate, met.layer);
     // A mount that is a key's may have others below it.
-    if ((isOwn || tables.length > 0) && (met.kind === "route" || formOf(best.verdict) !== undefined)) return found();
-    mayRespond ||= met.kind === "function";
+    const isLast = met.kind === "route" || formOf(best) !== undefined;
+    if (isPriced && isLast) return best;
+    mayRespond ||= met.kind === "function" && !isAnywhere;
   }
-  return found();
+  return best;
 }
 
-/** Whether a gate is what the request has come to, or a handler of it. */
-function isIn(met: Met, gate: object, route: LayerRoute | undefined): boolean {
+/** The path from the top. A mount of Express 4 takes a second slash behind it away. */
+function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
+  const [sent] = originalUrl.split("?");
+  return baseUrl !== "" && sent === `${baseUrl}/${path}` ? sent : baseUrl + path;
+}
+
+/** What a gate asks for that is met on the way. */
+function verdictAt(gate: WalkedGate, req: Request, mounts: Prefixes = []): Verdict {
+  return isTable(gate) ? gate.named(readRequest(req, gate), mounts) : verdictOf(gate, req, { mounts });
+}
+
+/** Whether keys price a handler, whatever the path is. */
+function hasPrices(gate: WalkedGate, layer: Layer): boolean {
+  return isTable(gate) && gate.pricesAt(layer).length > 0;
+}
+
+/** Whether it is what the request has come to. */
+function isWhere(met: Met, { gate, layer, route }: Asking): boolean {
+  if (layer !== undefined) return "layer" in met && met.layer === layer;
   return met.kind === "gate" ? met.gate === gate : met.kind === "route" && met.route === route;
+}
+
+/** Whether a price says more about a request than the best so far. Of two that say the same, the first one counts. */
+function isNearer(verdict: Verdict, best: Verdict, isBehind: boolean): boolean {
+  const [form, other] = [formOf(verdict), formOf(best)];
+  return isMoreSpecific(form, other) || (!isBehind && form !== undefined && !isMoreSpecific(other, form));
 }
 
 function formOf(verdict: Verdict) {

@@ -351,7 +351,7 @@ function follow(own: Verdict, passage: Passage): unknown {
   const { engine, inspection } = seller;
   // Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond.
   const isAsking = own.kind === "priced" || own.kind === "refused";
-  const verdict = (isAsking ? inspection.nearest(req, { gate, verdict: own, layer, route }) : undefined) ?? own;
+  const verdict = isAsking ? inspection.nearest(req, { gate, verdict: own, layer, route }) : own;
   if (engine.draining.isDraining) closeBehind(res);
   if (verdict.kind === "free") return proceed();
   const admitted = req[ADMITTED];

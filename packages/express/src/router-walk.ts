@@ -166,11 +166,9 @@ export function stacksOf(app: Application): readonly Stack[] {
 }
 
 function stacksIn(router: unknown, known: Set<unknown>): readonly Stack[] {
-  if (known.has(router)) return [];
-  const layers = layersOf(router);
-  if (layers === undefined && !isReadable(router)) return [];
+  if (known.has(router) || !isReadable(router)) return [];
   known.add(router);
-  const below = (layers ?? []).flatMap((layer) => {
+  const below = (layersOf(router) ?? []).flatMap((layer) => {
     if (layer.route !== undefined) return [];
     const inner = routerIn(layer);
     // Express 4 does not tell of an app that is empty.
@@ -283,12 +281,8 @@ function isMountedApp(handler: object, { name }: Layer): boolean {
 const MOUNTED_APP = "mounted_app";
 
 /** Whether there is a router with a `use` of its own: it may wrap what it is given. */
-export function hidesGates(router: unknown, known: Set<unknown> = new Set()): boolean {
-  if (known.has(router)) return false;
-  known.add(router);
-  const inner = (layersOf(router) ?? []).flatMap((layer) => (layer.route === undefined ? (routerIn(layer) ?? []) : []));
-  const isWrapping = (one: object) => Object.hasOwn(one, "use") && !("listen" in one);
-  return inner.some((one) => isWrapping(Object(one)) || hidesGates(one, known));
+export function hidesGates(app: Application): boolean {
+  return stacksOf(app).some(({ owner }) => Object.hasOwn(owner, "use"));
 }
 
 const innerApps = new WeakMap<object, object>();

@@ -4,7 +4,7 @@
  * Status and headers stay those of responses.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
  * returns something else or takes too long changes nothing: the client gets the usual response.
  *
- * @see `docs/guides/routes.md`, "Bodies of your own"
+ * @see `docs/reference/responses.md`, "Bodies of your own"
  * @module
  */
 import { bodyFailedFinding, type Findings } from "../events/findings.js";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { belowThatMount, formsOf, samplesOf } from "./path.js";
+import { belowThatMount, formsOf } from "./path.js";
 import { fold, type PathForm } from "./path-form.js";
 import { decodeLetters, encodeLetters, otherReadings } from "./readings.js";
 import { coversMethod, METHODS } from "./route-key.js";
@@ -104,16 +104,15 @@ function pairsOf<T>(
   const before = met.filter(({ handler, takesAll }) => !takesAll && !isBehind(handler));
   // A page for what is not found is behind every table.
   const isServed = behind.some(({ takesAll }) => !takesAll);
-  const { full, relative } = pathsBelow(entry, mounted.mounts);
-  const sent = new Set([...full, ...relative]);
-  const meant = behind.length === 0 ? before : before.filter((one) => !isServed && isMountedAt(one, sent));
+  const { full, relative } = pathsBelow(entry, mounted.mounts, "shape");
+  const shapes = new Set([...full, ...relative]);
+  const meant = behind.length === 0 ? before : before.filter((one) => !isServed && isMountedAt(one, shapes));
   return [...behind, ...meant].map(({ handler }): Pair<T> => [handler, entry]);
 }
 
-/** Whether a function is mounted at a path. To a mount, a slash at the end is nothing. */
-function isMountedAt({ kind, takesAll, paths = [] }: Receiver, keys: ReadonlySet<string>): boolean {
-  const sent = new Set([...keys].map((path) => path.replace(/(.)\/$/, "$1")));
-  return kind === "function" && !takesAll && paths.some((path) => samplesOf(path)?.some((one) => sent.has(one)));
+/** Whether a function is mounted at a path that is written like one of a key. */
+function isMountedAt({ kind, takesAll, paths = [] }: Receiver, shapes: ReadonlySet<string>): boolean {
+  return kind === "function" && !takesAll && paths.some((path) => formsOf(path).some(({ shape }) => shapes.has(shape)));
 }
 
 const NO_KEYS: Keys<never> = new Set();
@@ -226,28 +225,28 @@ function hasParameters({ ranks }: PathForm): boolean {
 
 /** Functions that are mounted at a key's path behind the table. */
 function mountedAt<T>(entry: RouteEntry<T>, { gate, mounts, view }: Mounted): readonly object[] {
-  const { full, relative } = pathsBelow(entry, mounts);
+  const { full, relative } = pathsBelow(entry, mounts, "shape");
   const start = view.handlers.findIndex(({ handler }) => handler === gate);
-  const at = (sent: readonly string[]) =>
-    view.handlers.slice(start + 1).flatMap((one) => (isMountedAt(one, new Set(sent)) ? [one.handler] : []));
+  const at = (shapes: readonly string[]) =>
+    view.handlers.slice(start + 1).flatMap((one) => (isMountedAt(one, new Set(shapes)) ? [one.handler] : []));
   const found = at(full);
   return found.length > 0 ? found : at(relative);
 }
 
 /**
  * Routes to which Express gives a key's path, the full one before the relative: `/u/:id` for `/u/me`, or a regular expression. One that
- * takes whole folders is for more than the key, and one that takes none is not for a key that does.
+ * takes whole folders is for more than the key, and one that takes none is not for a key that does. One with a charge is the key's,
+ * and no other.
  */
 function routesFor<T>(entry: RouteEntry<T>, { mounts, view }: Mounted): readonly object[] {
   const charging = new Set(view.routes.flatMap(({ route, isCharged }) => (isCharged ? [route] : [])));
   const folders = entry.forms.filter(isOfFolders);
   const { full, relative } = pathsBelow({ forms: folders.length > 0 ? folders : entry.forms }, mounts);
+  const isMeant = ({ kind, paths, takesAll }: Receiver) => kind === "route" && !takesAll && !paths?.some(isForFolders);
   for (const path of [...spellings(full), ...spellings(relative)]) {
-    const meant = view.receiversOf(entry.method, path).flatMap(({ kind, paths, takesAll, handler }) => {
-      const isMeant = kind === "route" && !takesAll && !paths?.some(isForFolders) && !charging.has(handler);
-      return isMeant ? [handler] : [];
-    });
-    if (meant.length > 0) return meant;
+    const meant = view.receiversOf(entry.method, path).filter(isMeant);
+    if (meant.length > 0)
+      return meant.some(({ handler }) => charging.has(handler)) ? [] : meant.map(({ handler }) => handler);
   }
   return [];
 }
@@ -284,15 +283,18 @@ export function receiversOf(entry: RouteEntry<unknown>, { mounts, view }: Mounte
   return spellings([...full, ...relative]).flatMap((path) => view.receiversOf(entry.method, path));
 }
 
-/** The key's full paths that lie below a mount of its table, and its paths relative to the mounts. */
+/** The key's full paths that lie below a mount of its table, and its paths relative to the mounts: as samples, or as shapes. */
 export function pathsBelow(
   { forms }: Pick<RouteEntry<unknown>, "forms">,
   mounts: readonly string[],
+  as: "sample" | "shape" = "sample",
 ): Readonly<Record<"full" | "relative", readonly string[]>> {
-  const samples = forms.map(({ sample }) => sample);
-  const full = mounts.flatMap((mount) =>
-    mount === "" ? [] : samples.filter((path) => belowThatMount(mount, path) !== undefined),
-  );
-  const places = mounts.flatMap((mount) => (mount === "" ? [mount] : (samplesOf(mount) ?? [mount])));
-  return { full, relative: samples.flatMap((path) => places.map((place) => belowMount(place, path))) };
+  const isBelow = (mount: string, path: string) => mount !== "" && belowThatMount(mount, path) !== undefined;
+  const full = forms.filter(({ sample }) => mounts.some((mount) => isBelow(mount, sample)));
+  const written = (mount: string) => (mount === "" ? [] : formsOf(mount).map((form) => form[as]));
+  const places = mounts.flatMap((mount) => (written(mount).length > 0 ? written(mount) : [mount]));
+  return {
+    full: full.map((form) => form[as]),
+    relative: forms.flatMap((form) => places.map((place) => belowMount(place, form[as]))),
+  };
 }

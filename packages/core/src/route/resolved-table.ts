@@ -171,12 +171,10 @@ export class ResolvedTable<T extends Priceable> {
 
   /** Whether a price that was paid here may be that of a handler's key. Where requests are priced by path, it was asked for by path. */
   sells(handler: object, priceId: string): boolean {
-    let isWhole = false;
-    for (const { value } of this.#bound.handlers.get(handler)?.whole ?? []) {
-      if (value.priceId === priceId) return true;
-      isWhole = true;
-    }
-    return !isWhole;
+    const whole = this.#bound.handlers.get(handler)?.whole;
+    if (whole === undefined || whole.size === 0) return true;
+    for (const { value } of whole) if (value.priceId === priceId) return true;
+    return false;
   }
 
   /** The price that a binding has for a request. */
@@ -288,8 +286,11 @@ export class ResolvedTable<T extends Priceable> {
   #findBelow(mounts: readonly string[], path: string): readonly RouteCandidate<T>[] {
     return mounts.flatMap((mount) => {
       const query = belowThatMount(mount, path);
-      const found = query === undefined ? [] : this.table.find({ ...query, method: undefined });
-      return found.map((one) => ({ ...one, mountTemplate: () => mount }));
+      if (query === undefined) return [];
+      const found = this.table.find({ ...query, method: undefined });
+      // Express 4 gives `//api/x` to no mount `/api`.
+      const spelling = query.mountPath.includes("//") ? ({ match: "spelling" } as const) : {};
+      return found.map((one) => ({ ...one, ...spelling, mountTemplate: () => mount }));
     });
   }
 }
