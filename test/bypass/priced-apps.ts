@@ -146,6 +146,16 @@ const CHARGES: readonly PricedApp[] = [
     twice: [],
   },
   {
+    name: "a key at the root of a mount, and a charge in a strict app",
+    build: ({ app, one, serve }) =>
+      app
+        .enable("strict routing")
+        .use("/api", one.routes({ "GET /": CHEAP }))
+        .get("/api", one.charge(DEAR), serve),
+    asks: { "GET /api": 500 },
+    twice: [["/api", 1, 500]],
+  },
+  {
     name: "a charge for one method of a route, and a key for the other",
     build: ({ app, one, serve }) => {
       app.use(one.routes({ "GET /api/dear": CHEAP }));

@@ -71,10 +71,11 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
   return best;
 }
 
-/** The path from the top. A mount of Express 4 takes a second slash behind it away. */
+/** The path from the top. A mount adds a slash at its root, and one of Express 4 takes a second slash behind it away. */
 function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
   const [sent] = originalUrl.split("?");
-  return baseUrl !== "" && sent === `${baseUrl}/${path}` ? sent : baseUrl + path;
+  const isSent = sent === `${baseUrl}/${path}` || (path === "/" && sent === baseUrl);
+  return baseUrl !== "" && isSent ? sent : baseUrl + path;
 }
 
 /** What a gate asks for that is met on the way. */

@@ -154,7 +154,7 @@ export class ResolvedTable<T extends Priceable> {
   /** The key that names a request, whoever gets it. */
   named({ method, fullPath, mounts }: HandlerQuery): RouteCandidate<T> | undefined {
     const found = this.#findBelow(mounts, fullPath).filter(({ entry }) => coversMethod(entry.method, method));
-    return found.find(({ match }) => match === "exact") ?? found[0];
+    return found.find(({ match }) => match === "exact") ?? found.find(({ entry }) => this.#isRouted(entry, fullPath));
   }
 
   /** The keys that a handler's requests are priced by, whatever their path. @param methods - Of which they name one. Default: any. */
