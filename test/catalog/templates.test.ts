@@ -59,6 +59,8 @@ describe("a path that was paid for", () => {
   test.each([
     ["/files/*/raw/*", "/files/a/x/raw/b/c", "/files/:var1/raw/:var2", { var1: "a/x", var2: "b/c" }],
     ["/files/*/raw/*", "/files/raw", "/files/:var1/raw/:var2", { var1: "", var2: "" }],
+    ["/a/*/b/*/c/*", "/a/1/b/2/3/c/4", "/a/:var1/b/:var2/c/:var3", { var1: "1", var2: "2/3", var3: "4" }],
+    ["/a/*/b", "/a/b", "/a/:var1/b", { var1: "" }],
     ["/dl2/*rest", "/dl2/a/b", "/dl2/:rest", { rest: "a/b" }],
     ["/dl3{/*rest}", "/dl3", "/dl3/:rest", { rest: "" }],
     ["/o{/:id}", "/o/7", "/o/:id", { id: "7" }],

@@ -429,6 +429,25 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       ["GET /files/a 402", "GET /files/a/b 402", "GET /FILES/a 402"],
       (app, { run }, table) => app.use(table).get(`/files/${wildcard}`, run),
     ],
+    [
+      "several wildcards",
+      { "GET /a/*/b/*/c/*": PRICED },
+      ["GET /a/1/b/2/3/c/4 402", "GET /A/1/b/2/C/4/ 402", "POST /a/1/b/2/c/4 402"],
+      (app, { run }, table) =>
+        app.use(table).all(version === "Express 4" ? "/a/*/b/*/c/*" : "/a/*one/b/*two/c/*three", run),
+    ],
+    [
+      "a route for the path without the wildcard in the middle, beside one with it",
+      { "GET /*/:x": PRICED, "GET /a/*/b": PRICED },
+      ["GET /x 402", "GET /X/ 402", "HEAD /x 402", "GET /a/b 402", "GET /A/B 402", "GET /y/x 402", "GET /a/1/2/b 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .get("/x", run)
+          .get("/a/b", run)
+          .get(version === "Express 4" ? "/a/*/b" : "/a/*s/b", run)
+          .get(version === "Express 4" ? "/*/:x" : "/*s/:x", run),
+    ],
   ];
 
   const secret: RoutesConfig = { "GET /secret": PRICED };

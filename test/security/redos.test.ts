@@ -1,6 +1,6 @@
 /**
- * Regular expressions that are not written in a source file: those that route keys become, and those in the schemas.
- * The written ones are in `test/source/regular-expressions.test.ts`.
+ * What reads the texts of strangers without being a regular expression in a source file: what route keys become, and the patterns of
+ * the schemas. The written expressions are in `test/source/regular-expressions.test.ts`.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import fc from "fast-check";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { compilePath } from "../../packages/core/src/route/path.js";
+import type { PathForm } from "../../packages/core/src/route/path-form.js";
 import { readDraws } from "../draws.js";
 import { expectLinear } from "../source/expressions.js";
 
@@ -37,41 +38,82 @@ const PATHS: readonly [path: string, why: string][] = [
   ["/[a]/*/[b]", "the older notations"],
   ["/*", "a bare wildcard"],
   ["/a/*/b/*", "two bare wildcards"],
+  ["/a/*/b/*/c/*", "three bare wildcards"],
+  ["/*/x/*/y/*/z/*/x/*/y/*/z/*/x/*", "eight bare wildcards"],
+  ["/*/*/*/*/*/*/*/*", "eight bare wildcards, one behind the other"],
+  ["/*/:a/*/:b/*/:c/*/:d", "bare wildcards and parameters in turns"],
+  ["/*/x/*a/x/*/x/*b/x/*/x/*c/x/*/x/*d", "wildcards and bare ones in turns"],
+  ["/*a/x/*b/y/*c", "three wildcards"],
+  ["/*a/x/*b/y/*c/z/*d/x/*e/y/*f/z/*g/x/*h", "eight wildcards"],
+  ["/*a/x/*b/x/*c/x/*d/x/*e/x/*f/x/*g/x/*h", "eight wildcards with one text between them"],
+  ["/*a/*b/*c/*d/*e/*f/*g/*h", "eight wildcards, one behind the other"],
+  ["/*a-*b-*c-*d-*e-*f-*g-*h", "eight wildcards in a segment"],
+  ["/*a/x/:b/y/*c-:d/*e", "wildcards and parameters in turns"],
   ["/f/*a/:b-:c", "two parameters in a segment behind a wildcard"],
   ["/f/*a/:b/*c", "a wildcard on either side of a parameter"],
 ];
 
-function compiled(path: string): readonly RegExp[] {
+function formsOf(path: string): readonly PathForm[] {
   const result = compilePath(path);
   if (!result.ok) throw new TypeError(`${path}: ${result.expected}`);
-  return result.forms.flatMap(({ expressions }) => [expressions.exact, expressions.loose]);
+  return result.forms;
 }
 
-describe("what a route key becomes", () => {
-  test.each(PATHS)("the route key %s becomes linear expressions: %s", async (path) => {
-    for (const { source, flags } of compiled(path)) await expectLinear(source, flags);
-  });
+/** What a table does with the path of a request. */
+function read(forms: readonly PathForm[], path: string): void {
+  for (const family of new Set(forms.map((form) => form.family))) family.find(path);
+  const [form] = forms;
+  form?.matches(path);
+  form?.takes(path);
+  form?.paramsOf(path);
+}
+
+/** What a hostile path repeats: texts of keys, in part and more than once. */
+const PARTS = ["a", "/", "/x", "/x/y/z", "-a.", "/a/b-c.d", "/x/a/y/a/z/a/x/a/y", "/y/x/x/y/z/z/x/x"];
+
+/** Fails where the slowest path of four times the length takes more than some five times the steps. */
+function expectLinearReading(forms: readonly PathForm[], start = ""): void {
+  expect(mostSteps(forms, start, 640)).toBeLessThan(5 * mostSteps(forms, start, 160) + 1_000);
+}
+
+function mostSteps(forms: readonly PathForm[], start: string, length: number): number {
+  const begun = ["", ...PARTS].map((part) => `${start}/${part.repeat(length)}`.slice(0, part === "" ? 1 : length / 2));
+  // By its end, most keys do not take it: it is read as often as there are ways to spell it.
+  const paths = begun.flatMap((one) => PARTS.map((part) => `${`${one}${part.repeat(length)}`.slice(0, length)}/x/`));
+  return Math.max(...paths.map((path) => countSteps(() => read(forms, path))));
+}
+
+/** A matcher looks at a path by this one function. */
+function countSteps(act: () => void): number {
+  const looks = String.prototype.startsWith;
+  let steps = 0;
+  String.prototype.startsWith = function (...asked) {
+    steps += 1;
+    return looks.apply(this, asked);
+  };
+  act();
+  String.prototype.startsWith = looks;
+  return steps;
+}
+
+test.each(PATHS)("the route key %s reads a path in a time in proportion to its length: %s", (path) => {
+  expectLinearReading(formsOf(path));
 });
 
-describe("any path that is accepted", () => {
+describe("any key that is accepted", () => {
   const pieces = ["/a", "/:p", "/*w", "-:p", ".:p", "-*w", "/x/", "{/:p}", "{-:p}", "/[p]", "/*", "/:p/", "b"];
 
-  const draws = readDraws("regular expressions of paths");
+  const draws = readDraws("paths of any key");
 
   test(
-    "any path that is accepted becomes linear expressions",
-    async () => {
-      const propertyOf = (randomSeed: number) =>
-        fc.asyncProperty(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 6 }), async (some) => {
-          const result = compilePath(`/r${nameApart(some.join(""))}`);
-          fc.pre(result.ok && result.forms.length <= 4);
-          if (!result.ok) return;
-          for (const { expressions } of result.forms) {
-            const { source, flags } = expressions.loose;
-            await expectLinear(source, flags, randomSeed);
-          }
-        });
-      for (const seed of draws.seeds()) await fc.assert(propertyOf(seed), { seed, numRuns: 20 });
+    "any key that is accepted reads a path in a time in proportion to its length",
+    () => {
+      const property = fc.property(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 9 }), (some) => {
+        const result = compilePath(`/r${nameApart(some.join(""))}`);
+        fc.pre(result.ok && result.forms.length <= 12);
+        if (result.ok) expectLinearReading(result.forms, "/r");
+      });
+      for (const seed of draws.seeds()) fc.assert(property, { seed, numRuns: 20 });
     },
     draws.timeoutMs,
   );

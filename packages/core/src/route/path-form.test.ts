@@ -63,7 +63,7 @@ describe("the forms of a path", () => {
     ],
     [
       "/f/*/raw/*",
-      ["/f/~/raw/~", "/f/~/raw/", "/f/~/raw", "/f//raw/~", "/f//raw/", "/f//raw"],
+      ["/f/~/raw/~", "/f/~/raw/", "/f/~/raw", "/f/raw/~", "/f/raw/", "/f/raw"],
       Array(6).fill("/f/:var1/raw/:var2"),
       "two bare wildcards have one template",
     ],
@@ -119,10 +119,15 @@ describe("the forms of a path", () => {
     else expect(() => formsOf(path)).toThrow("at most 256 combinations of optional parts");
   });
 
-  test("each form has at most two wildcards", () => {
-    expect(formsOf("/*a/x/*b")).toHaveLength(1);
-    expect(() => formsOf("/*a/x/*b/y/*c")).toThrow("at most 2 wildcards");
-    expect(() => formsOf("/a{/*a/x/*b/y/*c}")).toThrow("at most 2 wildcards");
+  test("each form has at most eight wildcards", () => {
+    const wildcards = (count: number) => Array.from({ length: count }, (_, at) => `/*w${at}/x`).join("");
+    expect(formsOf(wildcards(8))).toHaveLength(1);
+    expect(() => formsOf(wildcards(9))).toThrow("at most 8 wildcards");
+    expect(() => formsOf(`/a{${wildcards(9)}}`)).toThrow("at most 8 wildcards");
+  });
+
+  test("eight bare wildcards have each form with and without each of them", () => {
+    expect(formsOf("/*/a/*/b/*/c/*/d/*/e/*/f/*/g/*")).toHaveLength(2 ** 7 * 3);
   });
 });
 
@@ -184,6 +189,24 @@ describe("paramsOf", () => {
     ["/f/*", "/f/", "/f/:var1", { var1: "" }, "an empty wildcard"],
     ["/f{/*rest}", "/f", "/f/:rest", { rest: "" }, "an optional wildcard that is absent"],
     ["/*/a/*", "/x/a/y/z", "/:var1/a/:var2", { var1: "x", var2: "y/z" }, "a second bare wildcard has a name"],
+    [
+      "/a/*/b/*/c/*",
+      "/a/1/b/2/3/c/4",
+      "/a/:var1/b/:var2/c/:var3",
+      { var1: "1", var2: "2/3", var3: "4" },
+      "three bare wildcards",
+    ],
+    ["/a/*/b", "/a/b", "/a/:var1/b", { var1: "" }, "a bare wildcard in the middle is missing with its slash"],
+    ["/a/*/b", "/a//b", "/a/:var1/b", { var1: "" }, "an empty bare wildcard in the middle"],
+    ["/*/:x", "/1", "/:var1/:x", { var1: "", x: "1" }, "a bare wildcard at the beginning is missing"],
+    ["/*/a/*", "/x/a/y/a", "/:var1/a/:var2", { var1: "x", var2: "y/a" }, "a slash is taken where there is one"],
+    [
+      "/*a/x/*b/y/*c",
+      "/1/2/x/3/y/4/5",
+      "/:a/x/:b/y/:c",
+      { a: "1/2", b: "3", c: "4/5" },
+      "three wildcards, as Express 5 has them",
+    ],
     ["/a", "/A//", "/a", {}, "a path without parameters"],
     ["/", "//", "/", {}, "the root"],
   ])("the path %s matches %s by %s with %j: %s", (path, pathname, template, params) => {

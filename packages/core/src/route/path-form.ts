@@ -9,8 +9,9 @@
  *
  * @module
  */
-import { type Key, pathToRegexp, type Token, TokenData } from "path-to-regexp";
+import type { Token } from "path-to-regexp";
 import { encodeTemplate } from "../protocol/route-template.js";
+import { compileMatcher, type PathMatcher, type Values } from "./form-matcher.js";
 
 /** One segment of a form, for the route trie. */
 export type FormSegment =
@@ -37,15 +38,29 @@ export interface PathForm {
   readonly params: readonly string[];
   /** Those that take several segments. */
   readonly wildcards: readonly string[];
-  /** The expressions behind {@link PathForm.matches} and {@link PathForm.paramsOf}. They take linear time on any path. */
-  readonly expressions: { readonly exact: RegExp; readonly loose: RegExp };
+  /** The forms of which only one can match a path: `/files/*` has `/files/:var1`, `/files/` and `/files`. */
+  readonly family: FormFamily;
   /** Whether a raw path is spelled exactly as the form, including case and slashes. */
   matches(path: string): boolean;
+  /** The same in any case, and with or without a slash at the end: Express takes such a path by default. */
+  takes(path: string): boolean;
   /** Decoded parameters of a path, e.g. `{ id: "7" }`, in any case and with any slashes; `undefined` if the form does not match. */
   paramsOf(path: string): Readonly<Record<string, string>> | undefined;
 }
 
-type FlatToken = Exclude<Token, { type: "group" }>;
+/** Forms that differ in the segments `*` which they lack. They are matched at once, in a time in proportion to the path. */
+export interface FormFamily {
+  /** The first has all segments. */
+  readonly forms: readonly PathForm[];
+  /** The form that a path has, if any. */
+  find(path: string): { readonly form: PathForm; readonly isExact: boolean } | undefined;
+}
+
+/** A token of a form. */
+export type FlatToken = Exclude<Token, { type: "group" }> & {
+  /** A segment `*`: a wildcard that may be empty, and then be missing with its slash. */
+  readonly isStar?: boolean;
+};
 
 /** The tokens of a form, and those of its template. */
 interface FlatForm {
@@ -56,20 +71,17 @@ interface FlatForm {
 /** Express also refuses a route with more forms. */
 const MAX_FORMS = 256;
 
-/** A third wildcard would take quadratic time in the length of a path. */
-const MAX_WILDCARDS = 2;
+/** Each takes time for every path that may have it. */
+const MAX_WILDCARDS = 8;
 
-/**
- * Compiles the forms of a path, in the order in which Express tries them.
- *
- * @throws the error of path-to-regexp, for two adjacent parameters
- */
+/** Compiles the forms of a path, in the order in which Express tries them. */
 export function compileForms(tokens: readonly Token[]): readonly PathForm[] {
   const forms = flatten(tokens).map(({ tokens: some, written }) => ({
     tokens: orRoot(some),
     written: orRoot(written),
   }));
-  return forms.filter((form) => textOf(form.tokens[0]).startsWith("/")).map(compileForm);
+  const rooted = forms.filter((form) => textOf(form.tokens[0]).startsWith("/"));
+  return rooted.flatMap((form) => compileFamily(form).forms);
 }
 
 const ROOT: readonly FlatToken[] = [{ type: "text", value: "/" }];
@@ -81,9 +93,15 @@ function orRoot(tokens: readonly FlatToken[]): readonly FlatToken[] {
 /** `undefined` if the forms of a path are few and simple enough; otherwise a description of valid ones. */
 export function explainForms(tokens: readonly Token[]): string | undefined {
   const forms = flatten(tokens);
-  if (forms.length > MAX_FORMS) return `at most ${MAX_FORMS} combinations of optional parts`;
-  const wildcards = forms.map((form) => form.tokens.filter(isWildcard).length);
-  return Math.max(...wildcards) > MAX_WILDCARDS ? `at most ${MAX_WILDCARDS} wildcards` : undefined;
+  const count = forms.reduce((sum, { tokens: some }) => sum + 2 ** some.filter(({ isStar }) => isStar).length, 0);
+  if (count > MAX_FORMS) return `at most ${MAX_FORMS} combinations of optional parts`;
+  const wildcards = Math.max(...forms.map((form) => form.tokens.filter(isWildcard).length));
+  if (wildcards > MAX_WILDCARDS) return `at most ${MAX_WILDCARDS} wildcards`;
+  const adjacent = forms.flatMap((form) =>
+    form.tokens.filter((token, at) => isValue(token) && isValue(form.tokens[at - 1])),
+  );
+  const [first] = namesOf(adjacent);
+  return first === undefined ? undefined : `a path as Express 5 writes it (Missing text before "${first}")`;
 }
 
 /** Every combination of optional parts, the longest first. Stops one above the limit. */
@@ -112,6 +130,10 @@ function isWildcard({ type }: FlatToken): boolean {
   return type === "wildcard";
 }
 
+function isValue(token: FlatToken | undefined): boolean {
+  return token !== undefined && token.type !== "text";
+}
+
 /** The templates of a path, each once. */
 export function templatesOf(
   forms: readonly PathForm[],
@@ -121,45 +143,118 @@ export function templatesOf(
   ];
 }
 
-function compileForm({ tokens, written }: FlatForm): PathForm {
-  const segments = segmentsOf(tokens);
-  const plain = tokens.every(({ type }) => type === "text") ? tokens.map(textOf).join("") : undefined;
+function compileFamily(flat: FlatForm): FormFamily {
+  const { tokens, written } = flat;
   const wildcards = namesOf(written.filter(isWildcard));
   const taken = namesOf(tokens);
-  const absent = Object.freeze(
-    Object.fromEntries(wildcards.flatMap((name) => (taken.includes(name) ? [] : [[name, ""]]))),
-  );
-  const data = new TokenData([...tokens]);
-  const { regexp: exact, keys } = pathToRegexp(data, { sensitive: true, trailing: false });
-  let loose: RegExp | undefined;
-  const expressions = {
-    exact,
-    /** Compiled on first use: most paths never need it. */
-    get loose() {
-      loose ??= pathToRegexp(withoutTrailingSlash(tokens), { sensitive: false, trailing: true }).regexp;
-      return loose;
-    },
-  };
-  return {
-    expressions,
-    segments: segments.map(toFormSegment),
-    ranks: segments.map(rankOf),
-    shape: shapeOf(tokens),
-    sample: writeSample(tokens),
+  const absent = wildcards.filter((name) => !taken.includes(name)).map((name): [string, string] => [name, ""]);
+  const described = {
     template: written.map(writeTemplate).join(""),
     params: [...new Set(namesOf(written))],
     wildcards,
-    matches: (path) => (plain === undefined ? exact.test(path) : path === plain),
-    paramsOf(path) {
-      if (plain !== undefined) return path === plain || isSameText(path, plain) ? absent : undefined;
-      const found = exact.exec(path) ?? findLoosely(expressions.loose, path);
-      return found === null ? undefined : readParams(found, keys, absent);
+  };
+  const describe = (some: readonly FlatToken[]) => {
+    const segments = segmentsOf(some);
+    return {
+      ...described,
+      segments: segments.map(toFormSegment),
+      ranks: segments.map(rankOf),
+      shape: shapeOf(some),
+      sample: writeSample(some),
+    };
+  };
+  return tokens.some(isValue) ? compileValues(tokens, describe, absent) : compileText(tokens, describe(tokens), absent);
+}
+
+type Described = Omit<PathForm, "family" | "matches" | "takes" | "paramsOf">;
+
+type Absent = readonly (readonly [string, string])[];
+
+/** Most keys are text: they are compared without a matcher. */
+function compileText(tokens: readonly FlatToken[], described: Described, absent: Absent): FormFamily {
+  const plain = tokens.map(textOf).join("");
+  const params = Object.freeze(Object.fromEntries(absent));
+  const loose = compileLoosely(tokens);
+  const form: PathForm = {
+    ...described,
+    family: { forms: [], find: () => undefined },
+    matches: (path) => path === plain,
+    takes: (path) => loose(path) !== undefined,
+    paramsOf: (path) => (path === plain || isSameText(path, plain) ? params : undefined),
+  };
+  const [exact, spelled] = [{ form, isExact: true } as const, { form, isExact: false } as const];
+  return Object.assign(form.family, {
+    forms: [form],
+    find: (path: string) => (path === plain ? exact : isSameText(path, plain) ? spelled : undefined),
+  });
+}
+
+function compileValues(
+  tokens: readonly FlatToken[],
+  describe: (some: readonly FlatToken[]) => Described,
+  absent: Absent,
+): FormFamily {
+  const exact = compileMatcher(tokens, { isLoose: false });
+  const loose = compileLoosely(tokens);
+  const spelled: PathMatcher = (path) => loose(path) ?? loose(collapseSlashes(path)) ?? loose(withOneSlashAtEnd(path));
+  const values = tokens.filter(isValue);
+  const bySample = new Map<string, PathForm>();
+  const formOf = (found: Values) =>
+    bySample.size === 1 ? family.forms[0] : bySample.get(writeSample(tokensOf(tokens, found)));
+  const family: FormFamily = {
+    forms: [],
+    find(path) {
+      const asWritten = exact(path);
+      const found = asWritten ?? spelled(path);
+      const form = found && formOf(found);
+      return form && { form, isExact: asWritten !== undefined };
     },
+  };
+  for (const described of lacks(values).map((found) => describe(tokensOf(tokens, found)))) {
+    const isThis = (found: Values | undefined) => found !== undefined && formOf(found) === form;
+    const form: PathForm = {
+      ...described,
+      family,
+      matches: (path) => isThis(exact(path)),
+      takes: (path) => isThis(exact(path) ?? loose(path)),
+      paramsOf(path) {
+        const found = exact(path) ?? spelled(path);
+        return found !== undefined && isThis(found) ? readParams(values, found, absent) : undefined;
+      },
+    };
+    if (!bySample.has(form.sample)) bySample.set(form.sample, form);
+  }
+  return Object.assign(family, { forms: [...bySample.values()] });
+}
+
+/** A matcher that is compiled on first use: most paths never need it. */
+function compileLoosely(tokens: readonly FlatToken[]): PathMatcher {
+  let compiled: PathMatcher | undefined;
+  return (path) => {
+    compiled ??= compileMatcher(withoutTrailingSlash(tokens), { isLoose: true });
+    return compiled(path);
   };
 }
 
-function findLoosely(loose: RegExp, path: string): RegExpExecArray | null {
-  return loose.exec(path) ?? loose.exec(collapseSlashes(path)) ?? loose.exec(withOneSlashAtEnd(path));
+/** Values of every form: with and without each star, the longest form first. The last star may lack only its segment. */
+function lacks(tokens: readonly FlatToken[]): readonly Values[] {
+  let all: readonly Values[] = [[]];
+  for (const { isStar } of tokens) {
+    all = all.flatMap((values) => (isStar ? ["x", "", undefined] : ["x"]).map((value) => [...values, value]));
+  }
+  return all;
+}
+
+/** The tokens of the form that a path has. Between two segments, two slashes are one. */
+function tokensOf(tokens: readonly FlatToken[], found: Values): readonly FlatToken[] {
+  let has: readonly FlatToken[] = [];
+  let index = 0;
+  for (const token of tokens) {
+    const value = isValue(token) ? found[index++] : undefined;
+    if (token.isStar !== true || value) has = [...has, token];
+    else if (value === undefined || token !== tokens.at(-1)) has = withoutLastSlash(has);
+  }
+  return orRoot(has);
 }
 
 /** A route whose path ends in a slash also receives a path with two. */
@@ -226,12 +321,16 @@ export function collapseSlashes(path: string): string {
   return path.replace(/\/{2,}/g, "/");
 }
 
-function withoutTrailingSlash(tokens: readonly FlatToken[]): TokenData {
+/** Express takes a path with or without a slash at the end, but the root is nothing else. */
+function withoutTrailingSlash(tokens: readonly FlatToken[]): readonly FlatToken[] {
+  return orRoot(withoutLastSlash(tokens));
+}
+
+function withoutLastSlash(tokens: readonly FlatToken[]): readonly FlatToken[] {
   const last = tokens.at(-1);
-  const isRoot = tokens.length === 1 && last?.type === "text" && last.value === "/";
-  if (last?.type !== "text" || !last.value.endsWith("/") || isRoot) return new TokenData([...tokens]);
-  const text = last.value.slice(0, -1);
-  return new TokenData([...tokens.slice(0, -1), ...(text === "" ? [] : [{ type: "text" as const, value: text }])]);
+  if (last?.type !== "text" || !last.value.endsWith("/")) return tokens;
+  const value = last.value.slice(0, -1);
+  return [...tokens.slice(0, -1), ...(value === "" ? [] : [{ ...last, value }])];
 }
 
 /** Placeholders. The first that the form's own text does not contain is used: `~` would not work in `/:a~*b`. */
@@ -253,18 +352,13 @@ function writeTemplate(token: FlatToken): string {
   return encodeTemplate(token.value);
 }
 
-/** @param absent - The wildcards that are empty. */
-function readParams(
-  found: RegExpExecArray,
-  keys: readonly Key[],
-  absent: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const params = keys.flatMap(({ name, type }, at): [string, string][] => {
-    const value = found[at + 1];
-    if (value === undefined) return [];
-    return [[name, type === "wildcard" ? value.split("/").map(decode).join("/") : decode(value)]];
+/** @param absent - The wildcards of optional parts that the path lacks. */
+function readParams(tokens: readonly FlatToken[], found: Values, absent: Absent): Readonly<Record<string, string>> {
+  const params = namesOf(tokens).map((name, at): [string, string] => {
+    const value = found[at] ?? "";
+    return [name, tokens[at]?.type === "wildcard" ? value.split("/").map(decode).join("/") : decode(value)];
   });
-  return Object.freeze(Object.fromEntries([...params, ...Object.entries(absent)]));
+  return Object.freeze(Object.fromEntries([...params, ...absent]));
 }
 
 /** Decodes a text, or returns it unchanged if it is not valid. */

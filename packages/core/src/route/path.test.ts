@@ -9,7 +9,7 @@ const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
 function matches(path: string, pathname: string): boolean {
   const compiled = compilePath(path);
   if (!compiled.ok) throw new TypeError(`${path}: ${compiled.expected}`);
-  return compiled.forms.some(({ expressions }) => expressions.loose.test(pathname));
+  return compiled.forms.some((form) => form.takes(pathname));
 }
 
 describe("compilePath", () => {
@@ -34,6 +34,9 @@ describe("compilePath", () => {
     ["/files/*", "/files", "a bare wildcard without the slash"],
     ["/files/*/end", "/files/a/b/end", "a bare wildcard in the middle"],
     ["/files/*/end", "/files//end", "an empty bare wildcard in the middle"],
+    ["/files/*/end", "/files/end", "a bare wildcard in the middle without its slash"],
+    ["/*/end", "/end", "a bare wildcard at the beginning without its slash"],
+    ["/a/*/b/*/c/*", "/a/b/c", "three bare wildcards without their slashes"],
     ["/*", "/", "everything"],
     ["/*", "/a/b", "everything"],
     ["{/:lang}/about", "/about", "an optional part at the beginning"],
@@ -81,7 +84,9 @@ describe("compilePath", () => {
     ["/a\\", "Unexpected end after", 3, "an empty escape"],
     ['/:"a', "Unterminated quote", 2, "an open quote"],
     [`/a${"{/b}".repeat(9)}`, "at most 256 combinations", undefined, "512 forms"],
-    ["/*a/x/*b/y/*c", "at most 2 wildcards", undefined, "quadratic in the length of the path"],
+    [`/a${"{/b}".repeat(8)}/*`, "at most 256 combinations", undefined, "512 forms, with and without the star"],
+    [`${"/*w".repeat(9)}`, "at most 8 wildcards", undefined, "nine wildcards"],
+    ['/*"\0a"', 'a name after "*"', 1, "a name that is kept for the bare wildcard"],
   ])("compilePath refuses %s with %s at %s: %s", (path, expected, at) => {
     expect(compilePath(path)).toEqual({
       ok: false,

@@ -7,7 +7,7 @@
  * @module
  */
 import { parse, type Token } from "path-to-regexp";
-import { compileForms, explainForms, type PathForm } from "./path-form.js";
+import { compileForms, explainForms, type FlatToken, type PathForm } from "./path-form.js";
 
 /** A compiled path, or a description of valid paths and the position of the mistake. */
 export type CompiledPath =
@@ -23,13 +23,8 @@ export function compilePath(path: string): CompiledPath {
   }
   const tooFree = explainForms(parsed.tokens);
   if (tooFree !== undefined) return { ok: false, expected: tooFree };
-  try {
-    const forms = compileForms(parsed.tokens);
-    return forms.length > 0 ? { ok: true, forms } : { ok: false, expected: 'a path that starts with "/"' };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split(";")[0] : "unparsable";
-    return { ok: false, expected: `a path as Express 5 writes it (${reason})` };
-  }
+  const forms = compileForms(parsed.tokens);
+  return forms.length > 0 ? { ok: true, forms } : { ok: false, expected: 'a path that starts with "/"' };
 }
 
 /** Compiles a path of a registered route, once. Never call it with the path of a request: results are kept for good. */
@@ -113,7 +108,7 @@ function parsePath(path: string): ParsedPath {
   const rewritten = rewrite(path);
   if (!rewritten.ok) return rewritten;
   try {
-    return { ok: true, tokens: parse(rewritten.text).tokens };
+    return { ok: true, tokens: readStars(parse(rewritten.text).tokens) };
   } catch (error) {
     return explain(error, rewritten.text === path);
   }
@@ -156,9 +151,7 @@ function rewrite(path: string): Rewritten {
   for (const { 0: text, index: at } of path.matchAll(PIECES)) {
     const rewritten = rewritePiece({ text, next: path.at(at + text.length), before, wildcards });
     if (!rewritten.ok) return { ...rewritten, at };
-    if (text === "*" && rewritten.text.includes("{")) wildcards += 1;
-    // A wildcard may be empty, and the slash before it is then optional, too.
-    before = rewritten.text.startsWith("{/") && text === "*" ? before.slice(0, -1) : before;
+    if (text === "*" && rewritten.text !== text) wildcards += 1;
     before += rewritten.text;
   }
   return { ok: true, text: before };
@@ -168,6 +161,7 @@ function rewritePiece(piece: Piece): RewrittenPiece {
   const { text, next } = piece;
   if (text.startsWith("[")) return rewriteBrackets(text);
   if (text === "*" && !isNameStart(next)) return rewriteWildcard(piece);
+  if (text.startsWith(`*"${STAR}`)) return { ok: false, expected: BARE_WILDCARD };
   const remedy = REMEDIES[text] ?? (text === "\\?" || text === "\\#" ? REMEDIES[text.charAt(1)] : undefined);
   return remedy === undefined ? { ok: true, text } : { ok: false, expected: remedy };
 }
@@ -177,11 +171,21 @@ function rewriteBrackets(text: string): RewrittenPiece {
   return name === undefined ? { ok: false, expected: explainBrackets(text) } : { ok: true, text: `:"${name}"` };
 }
 
-/** A bare `*` matches anything, including nothing: `/files/*` covers `/files`, too. */
+/** Begins the name of a bare `*`, and no other. */
+const STAR = "\0";
+
 function rewriteWildcard({ next, before, wildcards }: Piece): RewrittenPiece {
   if (!before.endsWith("/") || !isSegmentEnd(next)) return { ok: false, expected: BARE_WILDCARD };
-  const wildcard = `{*"var${wildcards + 1}"}`;
-  return { ok: true, text: next === "/" ? wildcard : `{/${wildcard}}` };
+  return { ok: true, text: `*"${STAR}var${wildcards + 1}"` };
+}
+
+/** A bare `*` matches anything, including nothing: `/files/*` covers `/files`, too. */
+function readStars(tokens: readonly Token[]): readonly (FlatToken | Token)[] {
+  return tokens.map((token) => {
+    if (token.type === "group") return { ...token, tokens: [...readStars(token.tokens)] };
+    if (token.type !== "wildcard" || !token.name.startsWith(STAR)) return token;
+    return { ...token, name: token.name.slice(STAR.length), isStar: true };
+  });
 }
 
 const BARE_WILDCARD = 'a name after "*", as in /files/*path, or "*" as a segment of its own';

@@ -218,7 +218,7 @@ export class ResolvedTable<T extends Priceable> {
       // The handler of a price may read the path, too: `/u/%76ip` is `/u/vip` to that of `/u/:id`.
       const isShared = whole.size > 0 && path.split("/").length === spot.path.split("/").length;
       if (!isSpelled) return isShared && passing.has(entry);
-      return passing.has(entry) && form.expressions.loose.test(rest) && this.#isRouted(entry, path);
+      return passing.has(entry) && form.takes(rest) && this.#isRouted(entry, path);
     };
     // Without an app, other methods are nobody's.
     return named.find(isMeant) ?? (whole.size > 0 || this.#home === NOWHERE ? undefined : met.find(isRead));

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { type FormSegment, fold, type PathForm } from "./path-form.js";
+import { type FormFamily, type FormSegment, fold, type PathForm } from "./path-form.js";
 import { coversMethod, type Method } from "./route-key.js";
 
 /** One compiled key of the table, with its value. */
@@ -58,7 +58,7 @@ export interface RouteTable<T> {
 
 interface Leaf<T> {
   readonly entry: RouteEntry<T>;
-  readonly form: PathForm;
+  readonly family: FormFamily;
   /** Position of the key in the order of writing. */
   readonly position: number;
 }
@@ -67,13 +67,17 @@ interface Leaf<T> {
 export function createRouteTable<T>(entries: readonly RouteEntry<T>[]): RouteTable<T> {
   const trie = createRouteTrie<Leaf<T>>();
   for (const [position, entry] of entries.entries()) {
-    for (const form of entry.forms) trie.add(form, { entry, form, position });
+    // The first form of a family has a place in the trie for all of them.
+    for (const form of entry.forms) {
+      if (form === form.family.forms[0]) trie.add(form, { entry, family: form.family, position });
+    }
   }
   const look = ({ method, path, mountPath }: RouteQuery): readonly Found<T>[] =>
-    trie.find(path).flatMap(({ entry, form, position }) => {
+    trie.find(path).flatMap(({ entry, family, position }): Found<T>[] => {
       if (method !== undefined && !coversMethod(entry.method, method)) return [];
-      const match = form.matches(path) ? "exact" : form.paramsOf(path) === undefined ? undefined : "spelling";
-      return match === undefined ? [] : [{ entry, form, position, match, path, mountPath }];
+      const found = family.find(path);
+      if (found === undefined) return [];
+      return [{ entry, form: found.form, position, match: found.isExact ? "exact" : "spelling", path, mountPath }];
     });
   return {
     entries,
@@ -91,7 +95,7 @@ export function belowMount(mountPath: string, path: string): string {
   return path === "/" && mountPath !== "" ? mountPath : mountPath + path;
 }
 
-type Found<T> = RouteCandidate<T> & Leaf<T>;
+type Found<T> = RouteCandidate<T> & Pick<Leaf<T>, "position">;
 
 /** Sorts keys by specificity. There is rarely more than one. */
 function inOrder<T>(found: readonly Found<T>[]): readonly RouteCandidate<T>[] {
@@ -119,13 +123,13 @@ function oncePerKey<T>(found: readonly Found<T>[]): Found<T>[] {
   return [...best.values()];
 }
 
-function goesBefore<T>(a: Leaf<T>, b: Leaf<T>): boolean {
+function goesBefore<T>(a: Found<T>, b: Found<T>): boolean {
   if (a === b) return false;
-  return compareLeaves(a, b) === "more";
+  return compareFound(a, b) === "more";
 }
 
 /** Compares two keys: by the set of their paths, then by the matching forms, then by the method. */
-function compareLeaves<T>(a: Leaf<T>, b: Leaf<T>): Specificity {
+function compareFound<T>(a: Found<T>, b: Found<T>): Specificity {
   const [isNarrower, isWider] = [coversPath(b.entry.forms, a.entry.forms), coversPath(a.entry.forms, b.entry.forms)];
   if (isNarrower !== isWider) return isNarrower ? "more" : "less";
   const byForm = compareForms(a.form, b.form);

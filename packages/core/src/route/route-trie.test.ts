@@ -79,9 +79,9 @@ describe(`compared with a search through all forms (seed ${SEED})`, () => {
   });
 });
 
-function takes({ expressions: { exact, loose }, paramsOf }: PathForm, pathname: string): boolean {
+function takes(form: PathForm, pathname: string): boolean {
   const spellings = [pathname, collapseSlashes(pathname)];
-  return spellings.some((path) => exact.test(path) || loose.test(path)) || paramsOf(pathname) !== undefined;
+  return spellings.some((path) => form.takes(path)) || form.paramsOf(pathname) !== undefined;
 }
 
 /** Gives each parameter a unique name. */
