@@ -114,7 +114,7 @@ export class ResolvedTable<T extends Priceable> {
     const [first] = find(path).filter((one) => isExactOrPriced(one) && coversMethod(one.entry.method, method));
     const own = first && this.#ownOf.get(first.entry);
     // In another spelling, it is the key's if its own handler gets it; without one, in every spelling.
-    const isOwn = first?.match === "exact" || this.#home === NOWHERE || (own && this.#isRouted(first.entry, path));
+    const isOwn = first?.match === "exact" || this.#home === NOWHERE || (own && this.#isRouted(first, path));
     if (first === undefined || isOwn !== true) {
       const isSpelled = first !== undefined && own === undefined && isPlain(path);
       const byPath = isSpelled ? this.#ownless : this.#bound.inFront.byPath;
@@ -154,7 +154,7 @@ export class ResolvedTable<T extends Priceable> {
   /** The key that names a request, whoever gets it. */
   named({ method, fullPath, mounts }: HandlerQuery): RouteCandidate<T> | undefined {
     const found = this.#findBelow(mounts, fullPath).filter(({ entry }) => coversMethod(entry.method, method));
-    return found.find(({ match }) => match === "exact") ?? found.find(({ entry }) => this.#isRouted(entry, fullPath));
+    return found.find(({ match }) => match === "exact") ?? found.find((one) => this.#isRouted(one, fullPath));
   }
 
   /** The keys that a handler's requests are priced by, whatever their path. @param methods - Of which they name one. Default: any. */
@@ -218,7 +218,7 @@ export class ResolvedTable<T extends Priceable> {
       // The handler of a price may read the path, too: `/u/%76ip` is `/u/vip` to that of `/u/:id`.
       const isShared = whole.size > 0 && path.split("/").length === spot.path.split("/").length;
       if (!isSpelled) return isShared && passing.has(entry);
-      return passing.has(entry) && form.takes(rest) && this.#isRouted(entry, path);
+      return passing.has(entry) && form.takes(rest) && this.#isRouted(one, path);
     };
     // Without an app, other methods are nobody's.
     return named.find(isMeant) ?? (whole.size > 0 || this.#home === NOWHERE ? undefined : met.find(isRead));
@@ -274,12 +274,12 @@ export class ResolvedTable<T extends Priceable> {
     return takers.has(handler);
   }
 
-  /** Whether a key's own handler gets a path, or does not get the key's. */
-  #isRouted(entry: RouteEntry<T>, path: string): boolean {
+  /** Whether a key's own handler gets a path, or does not get the one that the key has for it. */
+  #isRouted({ entry, form }: RouteCandidate<T>, path: string): boolean {
     const { view, mounts } = this.#home;
     const own = this.#ownOf.get(entry) ?? [];
     const reaches = (one: string) => view.receiversOf(undefined, one).some(({ handler }) => own.includes(handler));
-    const { full, relative } = pathsBelow(entry, mounts);
+    const { full, relative } = pathsBelow({ forms: [form] }, mounts);
     return reaches(path) || ![...full, ...relative].some(reaches);
   }
 
