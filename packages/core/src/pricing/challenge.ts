@@ -146,7 +146,7 @@ export function compileAskingChallenge(
     // An extension knows how to outline its plain declaration.
     const written = writeChallenge(subject, { url, method, error, extensions }, plain);
     onLeftOut(written.leftOut);
-    asked.checkSize(written.header.length);
+    if (written.header.length > HEADER_LIMIT) asked.tellTooLarge(written.header.length);
     return written;
   };
 }

@@ -14,7 +14,6 @@ import type { ExtensionDeclaration, Extensions, SettlementResponse } from "../pr
 import { encodePaymentResponse } from "../protocol/headers.js";
 import { copyJsonObject, isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 import { freeze } from "../route/priced-request.js";
-import { HEADER_LIMIT } from "./challenge.js";
 
 /** What asking extensions needs. */
 export interface RouteExtensionsDeps {
@@ -86,8 +85,8 @@ export class RouteExtensions {
   }
 
   /** Tells once that proxies refuse the header of a challenge. What a header may leave out it has left out by then. */
-  checkSize(characters: number): void {
-    if (characters <= HEADER_LIMIT || this.#isTooLarge) return;
+  tellTooLarge(characters: number): void {
+    if (this.#isTooLarge) return;
     this.#isTooLarge = true;
     this.#deps.logger.warn("challenge_too_large", { route: this.#route, characters });
   }
