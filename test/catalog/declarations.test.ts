@@ -67,27 +67,40 @@ describe("the 402 of a declared route with three networks", () => {
   };
   const FIELDS = ["maxAmountRequired", "resource", "description", "mimeType", "outputSchema"];
 
-  test("the body has every field of every offer, and the header all but the response's schema, as the report says", async () => {
-    const app = open("GET /weather", route, createWideFacilitator());
-    const response = await pay(app, { path: "/weather?city=Paris" });
-    expect(response.status).toBe(402);
-    const body = response.json() as PaymentRequired;
-    expect(body.accepts).toHaveLength(3);
-    for (const offer of body.accepts) {
-      expect(Object.keys(offer)).toEqual(expect.arrayContaining(FIELDS));
-      expect(offer.outputSchema).toMatchObject({
-        input: { type: "http", method: "GET", queryParams: { city: "San Francisco" } },
-        output: OUTPUT,
-      });
-    }
-    const header = String(response.headers["payment-required"]);
-    expect(header.length).toBeLessThanOrEqual(4096);
-    for (const offer of response.challenge?.accepts ?? [])
-      expect(Object.keys(offer)).toEqual(expect.arrayContaining(FIELDS));
-    const leftOut = (await pay(app, { path: "/report" })).json();
-    expect(leftOut).toEqual(["outputSchema.output"]);
-    expect({ ...response.challenge, accepts: [] }).toEqual({ ...body, accepts: [] });
-  });
+  test.each([1, 6, 10, 16])(
+    "with %i parameters, body and header have every field of every offer, and the header lacks the schema for catalogs",
+    async (parameters) => {
+      const left = ["extensions.bazaar.schema"];
+      const more = Array.from({ length: parameters - 1 }, (_, at) => [
+        `option${at}`,
+        { type: "string", description: "An option" },
+      ]);
+      const queryParams = { ...WEATHER.inputSchema.queryParams, ...Object.fromEntries(more) };
+      const bazaar = { ...WEATHER, inputSchema: { queryParams } };
+      const app = open("GET /weather", { ...route, extensions: { bazaar } }, createWideFacilitator());
+      const response = await pay(app, { path: "/weather?city=Paris" });
+      expect(response.status).toBe(402);
+      const body = response.json() as PaymentRequired;
+      expect(body.accepts).toHaveLength(3);
+      for (const [at, offer] of body.accepts.entries()) {
+        expect(Object.keys(offer)).toEqual(expect.arrayContaining(FIELDS));
+        expect(offer.outputSchema).toMatchObject({
+          input: { type: "http", method: "GET", queryParams: { city: "San Francisco" } },
+          output: OUTPUT,
+        });
+        const { input, ...outputSchema } = response.challenge?.accepts[at]?.outputSchema ?? {};
+        expect(input).toMatchObject({ type: "http", method: "GET", resource: offer.resource });
+        expect({ ...response.challenge?.accepts[at], outputSchema }).toEqual({
+          ...offer,
+          outputSchema: { output: OUTPUT },
+        });
+      }
+      expect(String(response.headers["payment-required"]).length).toBeLessThanOrEqual(4096);
+      expect((await pay(app, { path: "/report" })).json()).toEqual(left);
+      expect(response.challenge?.extensions?.["farebox"]).toEqual({ truncated: left, info: {}, schema: {} });
+      expect({ ...response.challenge, accepts: [], extensions: {} }).toEqual({ ...body, accepts: [], extensions: {} });
+    },
+  );
 });
 
 const input = { type: "object", properties: { city: { type: "string" } } } as const;

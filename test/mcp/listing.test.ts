@@ -178,3 +178,27 @@ test("a tool that is not discoverable is sold but not listed", async () => {
   await buy({ name: "secret" });
   expect((await discovery.list()).entries).toEqual([]);
 });
+
+test("a challenge of a tool is in no header, so it is whole, and no finding, at any length", async () => {
+  const shop = await openShop({
+    sell: (tools) =>
+      tools.tool(
+        "get_weather",
+        {
+          price: "$0.001",
+          description: "d".repeat(500),
+          inputSchema: Object.fromEntries(
+            Array.from({ length: 80 }, (_, at) => [`option${at}`, z.string().optional().describe("o".repeat(60))]),
+          ),
+        },
+        () => ({ content: [] }),
+      ),
+  });
+  const challenge = challengeOf(await shop.ask({ name: "get_weather", args: {} }));
+  expect(JSON.stringify(challenge).length).toBeGreaterThan(8192);
+  expect(challenge).not.toHaveProperty("extensions.farebox");
+  expect(challenge).toHaveProperty("extensions.bazaar.schema.properties");
+  expect(challenge).toHaveProperty("accepts.0.outputSchema.input.inputSchema.properties.option79");
+  expect(shop.payments.report().findings.filter(({ code }) => code.includes("CHALLENGE"))).toEqual([]);
+  expect(shop.payments.report().routes[0]?.leftOut).toEqual([]);
+});

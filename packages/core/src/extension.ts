@@ -64,6 +64,11 @@ export interface CompiledDeclaration {
   readonly hooks?: PaymentHooks;
   /** Returns the `outputSchema` for older clients and catalogs. Default: no `outputSchema`. */
   readonly outline?: (declaration: ExtensionDeclaration, url: string) => Outline;
+  /**
+   * Returns a declaration without its examples, for the header of a challenge that would be too long. The body has them. Asked only where
+   * `isPublic` is set. Must not throw. Default: all of it.
+   */
+  readonly withoutExamples?: (declaration: ExtensionDeclaration) => ExtensionDeclaration;
   /** Checks the input of a request. Default: no check. */
   readonly checkInput?: (input: RequestInput) => readonly InputProblem[];
   /** The media type that a checked body must have, by method. Default: not checked. */

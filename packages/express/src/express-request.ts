@@ -61,6 +61,10 @@ class ExpressRequest implements GateRequest {
     return query === -1 ? "" : originalUrl.slice(query);
   }
 
+  get endsInSlash(): boolean {
+    return this.#req.originalUrl.split("?", 1)[0]?.endsWith("/") === true;
+  }
+
   /** Read once: whether a proxy is trusted depends on its address, which is gone when the connection closes. */
   get origin(): string | undefined {
     this.#origin ??= { value: readOrigin(this.#req) };

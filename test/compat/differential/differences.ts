@@ -220,6 +220,14 @@ export const MEANT: readonly Meant[] = [
           Object.keys(compat as object).every((key) => key.endsWith("GasSponsoring")))),
   },
   {
+    heading: "Long headers",
+    explains: ({ path, reference, compat }, both) =>
+      (reference === ABSENT && path === "challenge.extensions.farebox") ||
+      (compat === ABSENT &&
+        /^challenge\.extensions\.bazaar(?:$|\.schema$|\.info\.)/.test(path) &&
+        JSON.stringify(both.compat.challenge).includes('"truncated"')),
+  },
+  {
     heading: "Schemas of declarations",
     explains: ({ path }) =>
       /^(challenge|receipt)\.extensions\.(offer-receipt|\w+GasSponsoring)\.(schema\.|info\.description$)/.test(path),

@@ -122,6 +122,33 @@ describe("a valid declaration", () => {
     expect(at("GET", path)).toBe(at("GET", pathAt("/weather")));
   });
 
+  test.each<[kind: string, form: object, method: string, input: object]>([
+    ["a query", { input: { city: "Paris" }, inputSchema: CITY }, "GET", { type: "http", method: "GET" }],
+    [
+      "a body",
+      { input: { city: "Paris" }, inputSchema: CITY },
+      "POST",
+      { type: "http", method: "POST", bodyType: "json" },
+    ],
+    [
+      "a tool",
+      { toolName: "weather", description: "Now", inputSchema: CITY, example: { city: "Paris" } },
+      "POST",
+      { type: "mcp", toolName: "weather", description: "Now", inputSchema: { type: "object", ...CITY } },
+    ],
+  ])("without examples, %s keeps what a call needs", (_kind, form, method, input) => {
+    const { at, compiled } = declare({ ...form, output: { example: { celsius: 20 } } }, ANY);
+    const declared = at(method, pathAt("/users/:id", { id: "7" }));
+    if (declared === undefined) throw new Error("not declared");
+    const { info, ...rest } = declared;
+    const pathParams = "toolName" in form ? {} : { pathParams: { id: "7" } };
+    expect(JSON.stringify(info)).toContain("Paris");
+    expect(compiled?.withoutExamples?.(declared)).toEqual({
+      ...rest,
+      info: { input: { ...input, ...pathParams }, output: { type: "json" } },
+    });
+  });
+
   test("a declaration is not sent when it is not discoverable", () => {
     const { at, compiled } = declare({ discoverable: false, inputSchema: CITY });
     expect(at()).toBeUndefined();

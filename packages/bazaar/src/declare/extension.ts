@@ -59,6 +59,7 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
     at: discoverable === true ? createAt(drafts) : () => undefined,
     outline: (declaration, url) => outlineOf(declaration as BazaarDeclaration, url),
     isPublic: discoverable === true,
+    withoutExamples: (declaration) => withoutExamples(declaration as BazaarDeclaration),
     notices,
     ...createInputCheck(drafts),
   };
@@ -130,6 +131,19 @@ function fillIn(
   // The path begins behind `https://`. `/Plain/` belongs to the entry of `/plain`.
   if (params.length > 0 || requested === routeTemplate || problemOfTemplate(routeTemplate) !== undefined) return fixed;
   return { ...fixed, routeTemplate };
+}
+
+/** What of `info.input` is an example. Path parameters are the request's own. */
+const EXAMPLES: readonly string[] = ["queryParams", "body", "headers", "cookies", "example"];
+
+function withoutExamples({ info, ...declaration }: BazaarDeclaration): BazaarDeclaration {
+  const { input, output, ...rest } = info;
+  const kept = Object.fromEntries(Object.entries(input).filter(([name]) => !EXAMPLES.includes(name)));
+  const { example: _, ...form } = output ?? {};
+  return {
+    ...declaration,
+    info: { ...rest, input: kept as typeof input, ...(output === undefined ? {} : { output: form }) },
+  };
 }
 
 /** Writes the outline: the form of older documents, `outputSchema: { input, output }` in each offer. */

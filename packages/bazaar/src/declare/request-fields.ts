@@ -107,7 +107,7 @@ function leavesItsPath(value: string): boolean {
 /** Notes templates that facilitators do not accept. */
 export function noteTemplates({ route: { paths = [] }, publicPath, note }: FormContext): void {
   for (const { template, params } of paths) {
-    const path = { template: publicPath + (template === "/" ? "" : template), params };
+    const path = { template: publicPath + template, params };
     const problem = hasTemplate(path) ? problemOf(path) : undefined;
     if (problem === undefined) continue;
     note(

@@ -11,6 +11,7 @@ import {
   type CompiledOption,
   type DynamicTerms,
   isPrice,
+  isQuoted,
   parseByParsers,
   parsersFor,
   writePrice,
@@ -157,7 +158,10 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
   if (read.price === undefined || price === undefined || payTo === undefined || !isGood) return [];
   if (isZero) return [FREE];
   if (typeof price === "function" || typeof payTo === "function" || scheme.offer !== undefined) {
-    return [{ kind: "dynamic", terms: { ...read, price: read.price, payTo, free: context.free } }];
+    const dynamic = { ...read, price: read.price, payTo, free: context.free };
+    const quoted = isQuoted(dynamic) ? { ...wire, extra: { ...extra, quote: SAMPLE_QUOTE } } : wire;
+    const offer = terms.ok ? createOffer(scheme, terms, { network, ...quoted }) : undefined;
+    return [{ kind: "dynamic", terms: dynamic, offer }];
   }
   return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, ...wire }) }] : [];
 }
@@ -219,6 +223,9 @@ function checkTerms(
   }
   return wrong.length === 0;
 }
+
+/** As long as a quote that depends on nothing but the request itself. */
+const SAMPLE_QUOTE = "0".repeat(55);
 
 /** A price for checking the other terms of a dynamic price. */
 function sampleOf(price: string | AssetPrice | PriceFunction | undefined): string | AssetPrice {

@@ -13,14 +13,13 @@ import {
   type ChallengeSubject,
   compileChallenge,
   HEADER_BUDGET,
-  type WrittenChallenge,
+  HEADER_LIMIT,
 } from "../pricing/challenge.js";
 import { canCheckInput, type Declarations, parseDeclarations } from "../pricing/declarations.js";
 import type { CompiledOption } from "../pricing/payment-option.js";
 import { PLAIN_PAYWALL } from "../pricing/paywall.js";
 import {
   CHARGE,
-  type ChallengeSize,
   type ChargedAs,
   createPricedRoute,
   type PricedRoute,
@@ -37,6 +36,7 @@ import { compilePath } from "../route/path.js";
 import { type PathForm, templatesOf } from "../route/path-form.js";
 import { parseRouteKey } from "../route/route-key.js";
 import { createRouteTable, type RouteEntry, type RouteTable } from "../route/route-table.js";
+import type { Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type AcceptsSettings, parseAccepts, parseSettle, settlesBefore } from "./parse-accepts.js";
 import { parseBodies, parseResource } from "./parse-bodies.js";
@@ -224,8 +224,16 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   };
   const offers = options.flatMap((option) => (option.kind === "fixed" ? [option.offer] : []));
   const subject = toChallengeSubject(terms, offers, { as, publicUrl });
-  const inspection = inspect(terms, subject, { facts, declarations, listedAs: as, path, publicUrl, issues });
+  const usual = { ...subject, offers: options.flatMap(sampleOffer) };
+  const inspection = inspect(terms, usual, { facts, declarations, listedAs: as, path, publicUrl, issues });
   return createPricedRoute({ ...terms, ...inspection }, { subject, options }, deps);
+}
+
+/** An offer as an option makes them, for what is said about the route before the first request. */
+function sampleOffer(option: CompiledOption): readonly Offer[] {
+  if (option.kind === "free") return [];
+  const { offer } = option;
+  return offer === undefined ? [] : [offer];
 }
 
 /** Whether a function sets a price of a route. */
@@ -390,7 +398,7 @@ interface InspectionContext {
 
 /** Finds what looks wrong about a route before the first request. */
 function inspect(
-  { url, isGrantOnly }: RouteTerms,
+  { url, isHttp, isGrantOnly }: RouteTerms,
   subject: ChallengeSubject,
   { facts, declarations, listedAs, path, publicUrl = "", issues }: InspectionContext,
 ): RouteInspection {
@@ -399,19 +407,19 @@ function inspect(
   const noted = [...compiled.flatMap((one) => one.notices), ...((isPublic && listedAs?.notices) || [])];
   const notices = noted.map(({ code, message }) => finding(code, facts.key, message));
   if (isPublic && isPublicWithoutTls(url ?? publicUrl)) notices.push(notHttpsFinding());
-  if (subject.offers.length === 0 && !isGrantOnly) return { isPublic, size: "fits", sample: undefined, notices };
+  if (subject.offers.length === 0 && !isGrantOnly) return { isPublic, sample: undefined, leftOut: [], notices };
   const usual = sampleOccasion(facts, publicUrl);
   const sample = url === undefined ? usual : { ...usual, url };
-  const challenge = compileChallenge(subject)(sample);
-  if (!parseJson(challenge.body).ok) {
+  const { header, body, leftOut } = compileChallenge(subject)(sample);
+  if (!parseJson(body).ok) {
     issues.addText(issuePath(path, "extensions"), "at most 28 levels of nesting, and no NUL", "more, or one");
   }
-  const size = sizeOf(challenge);
-  if (size === "too_large") {
-    const message = `Its PAYMENT-REQUIRED header has ${challenge.header.length} characters`;
-    notices.push(finding("FAREBOX_CHALLENGE_TOO_LARGE", facts.key, message));
+  if (isHttp && header.length > HEADER_BUDGET) {
+    const code = header.length > HEADER_LIMIT ? "FAREBOX_CHALLENGE_TOO_LARGE" : "FAREBOX_CHALLENGE_LARGE";
+    const lacks = leftOut.length === 0 ? "" : `, and lacks ${leftOut.join(", ")}`;
+    notices.push(finding(code, facts.key, `Its PAYMENT-REQUIRED header has ${header.length} characters${lacks}`));
   }
-  return { isPublic, size, sample, notices };
+  return { isPublic, sample, leftOut, notices };
 }
 
 /** Stands for the server until the seller has set its URL. */
@@ -426,12 +434,4 @@ function sampleOccasion({ method = "GET", paths }: RouteFacts, publicUrl: string
   };
   const url = `${publicUrl || SAMPLE_ORIGIN}${path.template}`;
   return { url, method, error: "Payment required", locate: () => place };
-}
-
-/** A payer sends most of it back, and servers refuse requests with more than 16 KiB of headers. */
-const MAX_HEADER = 8192;
-
-function sizeOf({ header }: WrittenChallenge): ChallengeSize {
-  if (header.length > MAX_HEADER) return "too_large";
-  return header.length > HEADER_BUDGET ? "large" : "fits";
 }

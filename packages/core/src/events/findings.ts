@@ -28,6 +28,7 @@ export type FindingCode =
   | "FAREBOX_FOREIGN_PAYMENT"
   | "FAREBOX_PAYEE_UNPAYABLE"
   | "FAREBOX_NOT_HTTPS"
+  | "FAREBOX_CHALLENGE_LARGE"
   | "FAREBOX_CHALLENGE_TOO_LARGE"
   | "FAREBOX_TEMPLATE_NOT_LISTABLE"
   | "FAREBOX_PATH_PARAM_UNKNOWN"
@@ -320,6 +321,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_FOREIGN_PAYMENT:
     "Pay the server behind the handler there, with a client of your own, and copy no payment headers of its response; or price the route in one place",
   FAREBOX_NOT_HTTPS: "Serve it over https; behind a proxy that does, set publicUrl",
+  FAREBOX_CHALLENGE_LARGE:
+    "Nothing, if your proxies take 8 KiB of headers; otherwise reduce accepts, or shorten the description and outputSchema",
   FAREBOX_CHALLENGE_TOO_LARGE: "Reduce accepts, or shorten its URL and its extensions",
   FAREBOX_TEMPLATE_NOT_LISTABLE:
     "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",

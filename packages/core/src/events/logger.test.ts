@@ -55,7 +55,7 @@ describe("the default logger", () => {
   );
 });
 
-describe("good news in production", () => {
+describe("information in production", () => {
   const open = (format?: "json") => {
     const lines: string[] = [];
     const logger = createStartLogger("production", (line) => void lines.push(line), {
@@ -79,6 +79,13 @@ describe("good news in production", () => {
     const { lines, logger } = open();
     logger.info("settlement_recovered", { route: "GET /a", transaction: "0x1" });
     expect(lines).toEqual(["[farebox] settlement_recovered · GET /a · 0x1\n"]);
+  });
+
+  test("what a header leaves out is told of", () => {
+    const { lines, logger } = open();
+    for (let times = 0; times < 2; times++)
+      logger.info("challenge_shortened", { route: "GET /a", leftOut: "examples" });
+    expect(lines).toEqual(["[farebox] challenge_shortened · GET /a · examples\n"]);
   });
 
   test("a line of JSON has time, level and fields, and escapes what it quotes", () => {
@@ -114,7 +121,7 @@ describe("limits of the default logger", () => {
   test("an event has five lines a minute, and no other event fewer for it", () => {
     const { time, lines, logger } = open();
     for (let payer = 0; payer < 1_000; payer++) logger.error("settlement_unknown", { payer: `0x${payer}` });
-    logger.warn("challenge_large", { route: "GET /a" });
+    logger.warn("price_above_client_limit", { route: "GET /a" });
     expect(lines).toHaveLength(6);
     time.ms = MINUTE_MS;
     logger.error("settlement_unknown", { payer: "another" });

@@ -89,8 +89,8 @@ const LINES_PER_MINUTE = 5;
 /** The lines that are remembered. The oldest are forgotten first. */
 const MAX_LINES = 500;
 
-/** Information that operators need in production: what went wrong before is well again. */
-const GOOD_NEWS: ReadonlySet<string> = new Set(["facilitator_up", "settlement_recovered"]);
+/** Information that operators need in production: what went wrong before is well again, and what clients do not get. */
+const NEEDED: ReadonlySet<string> = new Set(["facilitator_up", "settlement_recovered", "challenge_shortened"]);
 
 /** Whether this process was told about its store. An app may have many sets of options. */
 let isStoreTold = false;
@@ -144,7 +144,7 @@ export function createStartLogger(
     info: (event, fields) => {
       if (isDevelopment && event === "priced") show("info", event, fields);
       if (event === "facilitator_up" && !down.delete(String(fields["facilitator"]))) return;
-      if (GOOD_NEWS.has(event)) info(event, fields);
+      if (NEEDED.has(event)) info(event, fields);
     },
     warn: (event, fields) => {
       if (event === "FAREBOX_MEMORY_STORE") {

@@ -15,7 +15,13 @@ const OFFERS = NETWORKS.map((network) =>
     { network, maxTimeoutSeconds: 300, extra: {} },
   ),
 );
-const NOTHING_DECLARED = { service: {}, declareAt: () => undefined, forCatalogs: [], outline: () => undefined };
+const NOTHING_DECLARED = {
+  service: {},
+  declareAt: () => undefined,
+  forCatalogs: new Map(),
+  headerBudget: 4096,
+  outline: () => undefined,
+};
 const ROUTE = { key: "GET /x", offers: OFFERS, description: "d", mimeType: "", ...NOTHING_DECLARED };
 const OCCASION = {
   url: "http://a.example/x",

@@ -4,7 +4,7 @@ import { createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { Extensions, PaymentRequired } from "../protocol/documents.js";
 import { decodePaymentRequired } from "../protocol/headers.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
-import { type ChallengeSubject, compileChallenge } from "./challenge.js";
+import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, HEADER_LIMIT } from "./challenge.js";
 
 /** Any UTF-16 code unit but NUL, which is rejected; lone surrogates too. */
 const codeUnit = fc.integer({ min: 1, max: 0xffff }).map((code) => String.fromCharCode(code));
@@ -34,20 +34,22 @@ function write(offers: readonly Offer[], more: { description?: string; extension
   const { description = "Weather", extensions } = more;
   const writeChallenge = compileChallenge(subject(offers, { description, extensions }));
   const { header, body, leftOut } = writeChallenge({ ...OCCASION, ...occasion });
-  const challenge = decodePaymentRequired(header);
+  const challenge = decodePaymentRequired(header) as PaymentRequired;
   const whole = JSON.parse(body) as PaymentRequired;
   // Header and body differ in what is said to be left out, and in nothing else.
+  expect(whole).not.toHaveProperty("extensions.farebox");
   if (leftOut.length === 0) expect(challenge).toEqual(whole);
-  expect({ ...challenge, accepts: [] }).toEqual({ ...whole, accepts: [] });
+  else expect(challenge.extensions?.["farebox"]).toEqual({ truncated: leftOut, info: {}, schema: {} });
+  expect({ ...challenge, accepts: [], extensions: {} }).toEqual({ ...whole, accepts: [], extensions: {} });
   for (const [at, offer] of whole.accepts.entries()) {
     expect(Object.keys(offer)).toEqual(expect.arrayContaining(FULL));
-    const { outputSchema = offer.outputSchema, ...kept } = challenge?.accepts[at] ?? {};
+    const { outputSchema = offer.outputSchema, ...kept } = challenge.accepts[at] ?? {};
     expect({ ...offer, outputSchema }).toMatchObject(kept);
-    expect(FULL.filter((name) => !Object.hasOwn(challenge?.accepts[at] ?? {}, name))).toEqual(
+    expect(FULL.filter((name) => !Object.hasOwn(challenge.accepts[at] ?? {}, name))).toEqual(
       FULL.filter((name) => leftOut.some((part) => part === name)),
     );
   }
-  return { header, body: whole, leftOut, challenge: challenge as PaymentRequired };
+  return { header, body: whole, leftOut, challenge };
 }
 
 /** The fields of an offer for older clients. */
@@ -57,9 +59,12 @@ function subject(
   offers: readonly Offer[],
   { description = "Weather", ...more }: { readonly description?: string; readonly extensions?: Extensions | undefined },
 ): ChallengeSubject {
-  const declareAt = () => more.extensions;
-  const outline = () => undefined;
-  return { offers, description, mimeType: "application/json", service: {}, declareAt, forCatalogs: [], outline };
+  return {
+    ...{ offers, description, mimeType: "application/json", service: {}, headerBudget: HEADER_BUDGET },
+    declareAt: () => more.extensions,
+    forCatalogs: new Map(),
+    outline: () => undefined,
+  };
 }
 
 const CANONICAL = {
@@ -137,87 +142,118 @@ describe("a challenge for another request", () => {
 
 describe("a challenge too long for common proxies", () => {
   const many = (count: number) => Array.from({ length: count }, (_, at) => offer(`eip155:${at + 1}`));
-  const levelOf = ({ accepts }: PaymentRequired) => Object.keys(accepts[0]!).filter((name) => FULL.includes(name));
 
-  test.each<[count: number, level: string[], why: string]>([
-    [1, FULL, "everything"],
-    [4, FULL, "everything still fits"],
-    [8, ["maxAmountRequired", "outputSchema"], "repetitions of the resource are left out"],
-    [10, ["maxAmountRequired"], "outputSchema is left out last of them"],
-    [13, [], "maxAmountRequired is left out"],
-    [40, [], "nothing more can be left out"],
-  ])("a challenge with %i offers has %j besides the protocol's fields: %s", (count, level) => {
-    const { header, challenge } = write(many(count));
-    expect(levelOf(challenge)).toEqual(level);
+  const REPEATED = ["description", "mimeType", "resource", "outputSchema", "maxAmountRequired"];
+
+  test.each<[count: number, left: string[]]>([
+    [1, []],
+    [13, []],
+    [14, REPEATED.slice(0, 2)],
+    [16, REPEATED.slice(0, 3)],
+    [24, REPEATED.slice(0, 4)],
+    [40, REPEATED],
+  ])("with %i offers its header leaves out %j", (count, left) => {
+    const { header, leftOut, challenge } = write(many(count));
+    expect(leftOut).toEqual(left);
     expect(challenge.accepts).toHaveLength(count);
-    if (count < 40) expect(header.length).toBeLessThanOrEqual(4096);
+    if (count < 40) expect(header.length).toBeLessThanOrEqual(HEADER_LIMIT);
   });
 
-  test("a challenge of any length has every field in its body, and leaves out one part of the header after the other", () => {
-    const output = { type: "object", properties: { celsius: { type: "number" } } };
-    const outline = (_: unknown, url: string) => ({
-      input: { type: "http", method: "GET", q: "Paris", resource: url },
-      output,
-    });
-    const writeChallenge = compileChallenge({ ...subject(many(3), {}), outline });
-    const lengths = Array.from({ length: 700 }, (_, at) =>
-      writeChallenge({ ...OCCASION, error: "e".repeat(1_000 + at * 3) }),
-    );
-    const ways = new Map(lengths.map(({ leftOut, header, body }) => [leftOut.at(-1), { header, body }]));
-    expect([...ways.keys()]).toEqual([
-      undefined,
-      "outputSchema.output",
-      "outputSchema.input",
+  /** A declaration as of `bazaar`, and how its examples leave it. */
+  const declared = (length: number) => ({
+    info: { input: { type: "http", example: "e".repeat(length) } },
+    schema: { text: "s".repeat(length) },
+    routeTemplate: "/w",
+  });
+  const bare = { info: { input: { type: "http" } } };
+  const output = { type: "object", properties: { celsius: { type: "number", description: "d".repeat(100) } } };
+  const catalogued = (offers: number, length: number): ChallengeSubject => ({
+    ...subject(many(offers), { extensions: { bazaar: declared(length), other: { info: {}, schema: {} } } }),
+    forCatalogs: new Map([["bazaar", (declaration) => ({ ...declaration, ...bare })]]),
+    outline: (extensions, url) => {
+      const { input = {} } = (extensions?.["bazaar"]?.info ?? {}) as { input?: object };
+      return { input: { ...input, resource: url }, output };
+    },
+  });
+
+  test("a header leaves out one part after the other, names them, and keeps every field of its offers up to 8192 characters", () => {
+    const writeChallenge = compileChallenge(catalogued(2, 200));
+    const ways = new Map<string, { readonly shortest: string; readonly longest: string }>();
+    for (let length = 0; length < 6_300; length += 3) {
+      const { header, body, leftOut } = writeChallenge({ ...OCCASION, error: "e".repeat(length) });
+      expect(JSON.parse(body)).not.toHaveProperty("extensions.farebox");
+      const named = decodePaymentRequired(header)?.extensions?.["farebox"];
+      expect(named?.["truncated"] ?? []).toEqual(leftOut);
+      const way = leftOut.join();
+      ways.set(way, { shortest: ways.get(way)?.shortest ?? header, longest: header });
+    }
+    const order = [
+      "extensions.bazaar.schema",
+      "examples",
+      "extensions.bazaar",
       "description",
       "mimeType",
       "resource",
+      "outputSchema.output",
       "outputSchema",
       "maxAmountRequired",
+    ];
+    expect([...ways.keys()]).toEqual(Array.from({ length: 10 }, (_, at) => order.slice(0, at).join()));
+    const lengths = [...ways.values()].map(({ longest }) => longest.length);
+    // Each way is taken as long as it fits.
+    expect(lengths).toEqual([4096, 4096, ...Array(7).fill(8192), expect.any(Number)]);
+    const offers = [...ways.values()].map(({ shortest }) => decodePaymentRequired(shortest)?.accepts[1] ?? {});
+    const input = { type: "http", resource: OCCASION.url };
+    for (const offer of offers.slice(0, 4)) expect(Object.keys(offer)).toEqual([...Object.keys(CANONICAL), ...FULL]);
+    expect(offers[1]).toHaveProperty("outputSchema", { input: { ...input, example: "e".repeat(200) }, output });
+    expect(offers[2]).toHaveProperty("outputSchema", { input, output });
+    expect(offers[3]).toHaveProperty("outputSchema", { input, output });
+    expect(offers[6]).toHaveProperty("outputSchema", { input, output });
+    expect(offers[7]).toHaveProperty("outputSchema", { input });
+    expect(Object.keys(offers[7] ?? {})).toEqual([...Object.keys(CANONICAL), "maxAmountRequired", "outputSchema"]);
+    expect(Object.keys(offers[9] ?? {})).toEqual(Object.keys(CANONICAL));
+    const declarations = [...ways.values()].map(({ shortest }) => decodePaymentRequired(shortest)?.extensions);
+    const { schema, ...unchecked } = declared(200);
+    expect(declarations.slice(0, 4).map((all) => all?.["bazaar"])).toEqual([
+      { ...unchecked, schema },
+      unchecked,
+      { ...unchecked, ...bare },
+      undefined,
     ]);
-    const whole = outline(undefined, OCCASION.url);
-    const { q: _, ...short } = whole.input;
-    for (const [way, { header, body }] of ways) {
-      const { accepts } = decodePaymentRequired(header) as PaymentRequired;
-      for (const offer of (JSON.parse(body) as PaymentRequired).accepts) {
-        expect(Object.keys(offer)).toEqual([...Object.keys(CANONICAL), ...FULL]);
-        expect(offer.outputSchema).toEqual(whole);
-      }
-      const left = [...ways.keys()].slice(3, [...ways.keys()].indexOf(way) + 1);
-      expect(levelOf({ accepts } as PaymentRequired)).toEqual(FULL.filter((name) => !left.some((one) => one === name)));
-      if (way === "outputSchema.output") expect(accepts[2]?.outputSchema).toEqual({ ...whole, output: null });
-      if (way === "resource") expect(accepts[2]?.outputSchema).toEqual({ input: short, output: null });
-    }
+    for (const all of declarations) expect(all?.["other"]).toEqual({ info: {}, schema: {} });
   });
 
-  test.each<[properties: number, offers: number, left: string[], kept: object | undefined]>([
-    [20, 1, [], { bazaar: "whole", other: "whole" }],
-    [45, 1, ["maxAmountRequired", "extensions.bazaar.schema"], { bazaar: "without schema", other: "whole" }],
-    [45, 12, ["extensions.bazaar.schema", "extensions.bazaar"], { other: "whole" }],
-    [300, 1, ["maxAmountRequired", "extensions.bazaar.schema"], { bazaar: "without schema", other: "whole" }],
-  ])(
-    "a declaration for catalogs of %i fields with %i offers leaves the header last: %j",
-    (properties, offers, left, kept) => {
-      const fields = Object.fromEntries(
-        Array.from({ length: properties }, (_, at) => [`field${at}`, { type: "string", description: "What it is" }]),
-      );
-      const bazaar = { info: { input: { type: "http", text: "x".repeat(900) } }, schema: fields, routeTemplate: "/w" };
-      const extensions = { bazaar, other: { info: {}, schema: {} } };
-      const writeChallenge = compileChallenge({ ...subject(many(offers), { extensions }), forCatalogs: ["bazaar"] });
-      const { header, body, leftOut } = writeChallenge(OCCASION);
-      expect(header.length).toBeLessThanOrEqual(4096);
-      expect(leftOut.slice(left.length === 0 ? 0 : -left.length)).toEqual(left);
-      expect(JSON.parse(body).extensions).toEqual(extensions);
-      const { schema: _, ...short } = bazaar;
-      const forms = { whole: { bazaar, other: extensions.other }, "without schema": { bazaar: short } };
-      const expected = Object.entries(kept ?? {}).map(([key, form]) => [key, Object(forms)[form][key]]);
-      expect(decodePaymentRequired(header)?.extensions).toEqual(Object.fromEntries(expected));
-    },
-  );
+  test("a header that has no room for a long schema keeps its examples", () => {
+    const { leftOut, header } = compileChallenge(catalogued(2, 450))(OCCASION);
+    expect(leftOut).toEqual(["extensions.bazaar.schema"]);
+    expect(header.length).toBeLessThanOrEqual(HEADER_BUDGET);
+  });
 
-  test("a challenge has all fields up to 4096 characters of header", () => {
-    const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(2100 + at) }));
+  test("a header keeps what is shorter than its name in the list", () => {
+    const empty = { ...subject(many(1), { description: "" }), mimeType: "" };
+    const { leftOut, header } = compileChallenge(empty)({ ...OCCASION, error: "e".repeat(8_000) });
+    expect(leftOut).toEqual(["outputSchema", "maxAmountRequired"]);
+    expect(decodePaymentRequired(header)?.accepts[0]).toMatchObject({ description: "", mimeType: "" });
+  });
+
+  test.each([
+    ["the body is the seller's", HEADER_LIMIT, ["extensions.bazaar.schema"]],
+    ["it is no header", Number.POSITIVE_INFINITY, []],
+  ] as const)("a challenge has everything, where %s", (_why, headerBudget, left) => {
+    expect(compileChallenge({ ...catalogued(2, 600), headerBudget })(OCCASION).leftOut).toEqual([]);
+    expect(compileChallenge({ ...catalogued(2, 1400), headerBudget })(OCCASION).leftOut).toEqual(left);
+  });
+
+  test("a seller's own extension of the same name stays", () => {
+    const farebox = { info: { mine: true }, schema: {} };
+    const own = subject(many(40), { extensions: { farebox } });
+    expect(decodePaymentRequired(compileChallenge(own)(OCCASION).header)?.extensions).toEqual({ farebox });
+  });
+
+  test("a challenge has all fields of its offers up to 8192 characters of header", () => {
+    const lengths = Array.from({ length: 400 }, (_, at) => write([offer()], {}, { error: "e".repeat(5_170 + at) }));
     const longestFull = lengths.findLastIndex(({ leftOut }) => leftOut.length === 0);
-    expect(lengths[longestFull]?.header.length).toBe(4096);
+    expect(lengths[longestFull]?.header.length).toBe(8192);
     expect(lengths.findIndex(({ leftOut }) => leftOut.length > 0)).toBe(longestFull + 1);
   });
 

@@ -6,7 +6,7 @@
  */
 
 import type { PricedRequest } from "../events/hooks.js";
-import type { DeclarationOccasion, Outline } from "../extension.js";
+import type { CompiledDeclaration, DeclarationOccasion, Outline } from "../extension.js";
 import type { AdvertisedRequirements, Extensions, PaymentRequired, ResourceInfo } from "../protocol/documents.js";
 import { encodeBase64 } from "../protocol/headers.js";
 import type { Offer } from "../scheme/offer.js";
@@ -25,8 +25,10 @@ export interface ChallengeSubject {
   readonly declareAt: DeclareAt;
   /** The extensions that have a say in each challenge, if there are any. */
   readonly asked?: RouteExtensions | undefined;
-  /** Keys of the declarations that are for catalogs, not for a payment. */
-  readonly forCatalogs: readonly string[];
+  /** The declarations that are for catalogs, not for a payment: by key, what takes the examples out of one. */
+  readonly forCatalogs: ReadonlyMap<string, NonNullable<CompiledDeclaration["withoutExamples"]>>;
+  /** Up to this many characters, the header has everything. */
+  readonly headerBudget: number;
   /** The input and output of the route, in the form of older clients. */
   readonly outline: (extensions: Extensions | undefined, url: string) => Outline | undefined;
 }
@@ -47,20 +49,20 @@ export interface WrittenChallenge {
   readonly header: string;
   /** The document as JSON text, with all fields. */
   readonly body: string;
-  /** What the header leaves out, as it has a limit. The body has it. */
+  /** What the header leaves out, as it has a limit. The body has it. The header names it, too: see {@link TRUNCATED}. */
   readonly leftOut: readonly ChallengePart[];
 }
 
-/** A part of each offer that repeats what the challenge says elsewhere, or a declaration that is for catalogs alone. */
+/** A part of a declaration that is for catalogs alone, or a field of each offer that repeats what the challenge says elsewhere. */
 export type ChallengePart =
-  | "outputSchema.output"
-  | "outputSchema.input"
+  | `extensions.${string}`
+  | "examples"
   | "description"
   | "mimeType"
   | "resource"
+  | "outputSchema.output"
   | "outputSchema"
-  | "maxAmountRequired"
-  | `extensions.${string}`;
+  | "maxAmountRequired";
 
 /** Writes the challenge of one route, by itself. */
 export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
@@ -69,35 +71,42 @@ export type ChallengeWriter = (occasion: ChallengeOccasion) => WrittenChallenge;
 export type AskingWriter = (occasion: ChallengeOccasion, request: PricedRequest) => Promise<WrittenChallenge>;
 
 /**
- * Proxies commonly accept 4 to 8 KiB for all headers of a response. The client sends most of a challenge back with its
- * payment. A longer challenge leaves out fields that repeat others.
+ * Above this many characters, a header leaves out what catalogs read, and nobody who pays: they get it from the facilitator, to which
+ * the seller sends all of it, and from the body. Some proxies accept 4 KiB for all headers of a response.
  */
 export const HEADER_BUDGET = 4096;
 
 /**
- * What a header leaves out, in this order, until it fits. First `outputSchema` gets short: `extensions` has the same input and output.
- * Of the fields that repeat `resource` and `extensions`, it leaves last. The price goes only after them. What catalogs read goes at
- * the end: the facilitator gets it from the seller, and the body has it.
+ * Above this many characters, a header leaves out fields of the offers, too. Common proxies accept 8 KiB, and clients send most of a
+ * challenge back with their payment.
  */
-const PARTS: readonly ChallengePart[] = [
-  "outputSchema.output",
-  "outputSchema.input",
-  "description",
-  "mimeType",
-  "resource",
-  "outputSchema",
-  "maxAmountRequired",
-];
+export const HEADER_LIMIT = 8192;
 
-function partsOf({ forCatalogs }: ChallengeSubject, extensions: Extensions = {}): readonly ChallengePart[] {
-  const declared = forCatalogs.filter((key) => Object.hasOwn(extensions, key));
-  return [...PARTS, ...declared.flatMap((key) => [`extensions.${key}.schema`, `extensions.${key}`] as const)];
+/** The extension by which a header names what it leaves out. */
+const TRUNCATED = "farebox";
+
+/**
+ * What a header leaves out, in this order, each where it is longer than its number of characters. Of the offers' fields, those go first that
+ * the challenge has in its `resource`, and last the price under its older name.
+ */
+function partsOf({ forCatalogs, headerBudget }: ChallengeSubject, { output }: Outline): readonly Part[] {
+  const keys = [...forCatalogs.keys()];
+  const schema = output === null ? (["outputSchema"] as const) : (["outputSchema.output", "outputSchema"] as const);
+  const fields = ["description", "mimeType", "resource", ...schema, "maxAmountRequired"] as const;
+  return [
+    ...keys.map((key): Part => [`extensions.${key}.schema`, headerBudget]),
+    ["examples", headerBudget],
+    ...keys.map((key): Part => [`extensions.${key}`, HEADER_LIMIT]),
+    ...fields.map((name): Part => [name, HEADER_LIMIT]),
+  ];
 }
+
+type Part = readonly [part: ChallengePart, above: number];
 
 /**
  * Prepares the challenge of one route. The last challenge is kept, because most routes send the same one again.
  *
- * @param onLeftOut - Receives what each challenge leaves out that is not a repetition.
+ * @param onLeftOut - Receives what each challenge leaves out.
  */
 export function compileChallenge(
   subject: ChallengeSubject,
@@ -133,12 +142,11 @@ export function compileAskingChallenge(
     const resource = { url, description, mimeType, ...service };
     const about = { request, resource, offers, error };
     const plain = subject.declareAt(occasion);
-    // Made of the plain declarations, which an extension knows how to outline.
-    const outputSchema = outputSchemaOf(subject, { url, method, error, extensions: plain });
     const extensions = await asked.declare(plain, about);
-    const written = writeChallenge(subject, { url, method, error, extensions }, outputSchema);
+    // An extension knows how to outline its plain declaration.
+    const written = writeChallenge(subject, { url, method, error, extensions }, plain);
     onLeftOut(written.leftOut);
-    asked.checkSize(written.header.length);
+    if (written.header.length > HEADER_LIMIT) asked.tellTooLarge(written.header.length);
     return written;
   };
 }
@@ -153,50 +161,77 @@ function isSame(a: Moment, b: Moment): boolean {
   return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
 }
 
-/** Writes the challenge, and for the header the longest one that fits the budget. */
-function writeChallenge(
-  subject: ChallengeSubject,
-  moment: Moment,
-  outputSchema: Outline = outputSchemaOf(subject, moment),
-): WrittenChallenge {
+/**
+ * Writes the challenge, and for the header as much of it as fits.
+ *
+ * @param outlined - The declarations that the offers repeat in `outputSchema`.
+ */
+function writeChallenge(subject: ChallengeSubject, moment: Moment, outlined = moment.extensions): WrittenChallenge {
   const { description, mimeType, service, offers } = subject;
   const { url, error, extensions } = moment;
   const resource = { url, description, mimeType, ...service };
-  const documentOf = (leftOut: readonly ChallengePart[]): PaymentRequired => ({
-    x402Version: 2,
-    error,
-    resource,
-    accepts: offers.map((offer) => advertise(offer, { leftOut, resource, outputSchema })),
-    ...(extensions === undefined ? {} : withoutParts(extensions, leftOut)),
-  });
+  const whole = outputSchemaOf(subject, moment, outlined);
+  const documentOf = (leftOut: readonly ChallengePart[]): PaymentRequired => {
+    const outputSchema = leftOut.includes("examples")
+      ? { ...outputSchemaOf(subject, moment, withoutParts(outlined, subject, ["examples"])), output: whole.output }
+      : whole;
+    const declared = withoutParts(extensions, subject, leftOut);
+    return {
+      x402Version: 2,
+      error,
+      resource,
+      accepts: offers.map((offer) => advertise(offer, { leftOut, resource, outputSchema })),
+      ...(declared === undefined ? {} : { extensions: declared }),
+    };
+  };
   const body = JSON.stringify(documentOf([]));
   let header = body;
   let leftOut: readonly ChallengePart[] = [];
-  const parts = partsOf(subject, extensions);
-  for (let level = 1; level <= parts.length && lengthInBase64(header) > HEADER_BUDGET; level++) {
-    leftOut = parts.slice(0, level);
-    header = JSON.stringify(documentOf(leftOut));
+  for (const [part, above] of partsOf(subject, whole)) {
+    if (lengthInBase64(header) <= above) break;
+    const fewer = [...leftOut, part];
+    const document = documentOf(fewer);
+    const text = JSON.stringify({ ...document, extensions: naming(fewer, document.extensions) });
+    // A part that is not there, or is shorter than its name, stays.
+    if (text.length >= header.length) continue;
+    leftOut = fewer;
+    header = text;
   }
   return { header: encodeBase64(header), body, leftOut };
 }
 
-/** A declaration in the header may lack its schema. */
-function withoutParts(extensions: Extensions, leftOut: readonly ChallengePart[]): Pick<PaymentRequired, "extensions"> {
-  if (!leftOut.some((part) => part.startsWith("extensions."))) return { extensions };
-  const kept = Object.entries(extensions)
-    .filter(([key]) => !leftOut.includes(`extensions.${key}`))
-    .map(([key, declaration]) => {
-      const { schema: _, ...rest } = declaration;
-      return [key, leftOut.includes(`extensions.${key}.schema`) ? rest : declaration] as const;
-    });
-  return kept.length === 0 ? {} : { extensions: Object.fromEntries(kept) as Extensions };
+/** Says in the header what it leaves out, in the form that the protocol has for extensions. Clients send it back unread. */
+function naming(truncated: readonly ChallengePart[], extensions: Extensions | undefined): Extensions {
+  return { [TRUNCATED]: { truncated, info: {}, schema: {} }, ...extensions };
+}
+
+/** Declarations for catalogs may lack their examples, their schema, or all. */
+function withoutParts(
+  extensions: Extensions | undefined,
+  { forCatalogs }: ChallengeSubject,
+  leftOut: readonly ChallengePart[],
+): Extensions | undefined {
+  if (leftOut.length === 0 || extensions === undefined) return extensions;
+  const kept = Object.entries(extensions).flatMap(([key, declaration]) => {
+    const withoutExamples = forCatalogs.get(key);
+    if (withoutExamples === undefined) return [[key, declaration] as const];
+    if (leftOut.includes(`extensions.${key}`)) return [];
+    const bare = leftOut.includes("examples") ? withoutExamples(declaration) : declaration;
+    const { schema: _, ...rest } = bare;
+    return [[key, leftOut.includes(`extensions.${key}.schema`) ? rest : bare] as const];
+  });
+  return kept.length === 0 ? undefined : (Object.fromEntries(kept) as Extensions);
 }
 
 function lengthInBase64(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 3) * 4;
 }
 
-function outputSchemaOf({ outline }: ChallengeSubject, { url, method, extensions }: Moment): Outline {
+function outputSchemaOf(
+  { outline }: ChallengeSubject,
+  { url, method }: Moment,
+  extensions: Extensions | undefined,
+): Outline {
   return outline(extensions, url) ?? { input: { type: "http", method, resource: url }, output: null };
 }
 
@@ -210,19 +245,15 @@ function advertise(
   { requirements }: Offer,
   { leftOut, resource: { url, description, mimeType }, outputSchema }: Advertising,
 ): AdvertisedRequirements {
-  const repeated = { maxAmountRequired: requirements.amount, resource: url, description, mimeType };
-  if (leftOut.length === 0) return { ...requirements, ...repeated, outputSchema };
-  const parts = Object.entries({ ...repeated, outputSchema: shorten(outputSchema, leftOut) });
-  return { ...requirements, ...Object.fromEntries(parts.filter(([name]) => !leftOut.includes(name as ChallengePart))) };
-}
-
-/** The fields of `outputSchema.input` that clients need for a call. */
-const NEEDED: readonly string[] = ["type", "method", "resource", "toolName", "inputSchema"];
-
-function shorten({ input, output }: Outline, leftOut: readonly ChallengePart[]): Outline {
-  const needed = Object.entries(input).filter(([name]) => NEEDED.includes(name));
-  return {
-    input: leftOut.includes("outputSchema.input") ? Object.fromEntries(needed) : input,
-    output: leftOut.includes("outputSchema.output") ? null : output,
+  const { input } = outputSchema;
+  const repeated = {
+    maxAmountRequired: requirements.amount,
+    resource: url,
+    description,
+    mimeType,
+    outputSchema: leftOut.includes("outputSchema.output") ? { input } : outputSchema,
   };
+  if (leftOut.length === 0) return { ...requirements, ...repeated };
+  const kept = Object.entries(repeated).filter(([name]) => !leftOut.includes(name as ChallengePart));
+  return { ...requirements, ...Object.fromEntries(kept) };
 }

@@ -113,16 +113,38 @@ describe("a large challenge", () => {
     expect(engine.report().findings).toMatchObject([{ code: "FAREBOX_CHALLENGE_TOO_LARGE", route: "GET /a/:id" }]);
   });
 
-  test("a large challenge is no finding above the limit of some proxies", async () => {
+  test("a large challenge is a finding above the limit of some proxies, which keeps no strict seller from starting", async () => {
     const { engine } = await challengeAt("/a/b", { accepts: ACCEPTS, extensions: filler(4000) });
-    expect(engine.report().findings).toEqual([]);
+    expect(engine.report().findings).toMatchObject([
+      {
+        code: "FAREBOX_CHALLENGE_LARGE",
+        route: "GET /a/:id",
+        message: expect.stringMatching(/^Its PAYMENT-REQUIRED header has \d{4} characters$/),
+      },
+    ]);
+    expect(engine.report().routes[0]?.leftOut).toEqual([]);
   });
 
   test("the report says what the header of a large challenge leaves out", async () => {
     const { engine } = await challengeAt("/a/b", {
-      ...{ accepts: ACCEPTS, description: "d".repeat(450), extensions: filler(1400) },
+      ...{ accepts: ACCEPTS, description: "d".repeat(450), extensions: filler(4500) },
     });
-    expect(engine.report().routes[0]?.leftOut).toEqual(["outputSchema.output", "outputSchema.input", "description"]);
+    expect(engine.report().routes[0]?.leftOut).toEqual(["description"]);
+    expect(engine.report().findings).toMatchObject([
+      { code: "FAREBOX_CHALLENGE_LARGE", message: expect.stringMatching(/ characters, and lacks description$/) },
+    ]);
+  });
+
+  test("a route that functions price is large by its offers as they will be, with room for their quotes", async () => {
+    const accepts = Array.from({ length: 6 }, () => ({ ...ACCEPTS, price: () => "$0.01" }));
+    const { engine, json } = await challengeAt("/a/b", { accepts, description: "d".repeat(100) });
+    const { routes, findings } = engine.report();
+    expect(findings).toMatchObject([{ code: "FAREBOX_CHALLENGE_LARGE" }]);
+    expect(routes[0]?.leftOut).toEqual([]);
+    const sent = Math.ceil(Buffer.byteLength(JSON.stringify(json)) / 3) * 4;
+    expect(sent).toBeGreaterThan(4096);
+    const [, said] = /has (\d+) characters/.exec(findings[0]?.message ?? "") ?? [];
+    expect(Math.abs(Number(said) - sent)).toBeLessThan(200);
   });
 
   test("a large challenge is shortened, which is logged once", async () => {
@@ -133,15 +155,14 @@ describe("a large challenge", () => {
       info: (event: string, fields: object) => void logged.push({ event, ...fields }),
     };
     const { gate } = createPaymentsGate(
-      { "GET /a": { accepts: ACCEPTS, extensions: filler(2800) } },
+      { "GET /a": { accepts: ACCEPTS, extensions: filler(5600) } },
       { facilitator: createFakeFacilitator(), logger },
       { schemes: [createTestScheme()], extensions: [createEcho()] },
     );
     for (const origin of ["https://a.example", "https://b.example", "https://a.example"]) {
       await gate.decide({ ...REQUEST, path: "/a", origin });
     }
-    const leftOut =
-      "outputSchema.output, outputSchema.input, description, mimeType, resource, outputSchema, maxAmountRequired";
+    const leftOut = "outputSchema, maxAmountRequired";
     expect(logged).toEqual([{ event: "challenge_shortened", route: "GET /a", leftOut }]);
   });
 

@@ -127,7 +127,7 @@ function publicPathOf(publicUrl: string | undefined): string {
 function below(prefix: string, { locate }: DeclarationOccasion): ReturnType<DeclarationOccasion["locate"]> {
   const { routeTemplate, pathParams } = locate();
   if (routeTemplate === undefined) return { routeTemplate, pathParams };
-  return { routeTemplate: prefix + (routeTemplate === "/" ? "" : routeTemplate), pathParams };
+  return { routeTemplate: prefix + routeTemplate, pathParams };
 }
 
 function createDeclareAtRoot({ constant, compiled }: Declarations): DeclareAt {

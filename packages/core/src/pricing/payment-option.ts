@@ -19,7 +19,8 @@ import type { Supporters } from "./available-offers.js";
 export type CompiledOption =
   | { readonly kind: "free" }
   | { readonly kind: "fixed"; readonly offer: Offer }
-  | { readonly kind: "dynamic"; readonly terms: DynamicTerms };
+  /** `offer`: one for $1, and as long as those for requests; `undefined`: nothing is known before a request. */
+  | { readonly kind: "dynamic"; readonly terms: DynamicTerms; readonly offer: Offer | undefined };
 
 /** A payment option that is priced for each request. */
 export interface DynamicTerms {

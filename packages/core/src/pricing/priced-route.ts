@@ -18,10 +18,17 @@ import type {
   Unmetered,
   UnpaidBody,
 } from "../options.js";
+import type { ExtensionDeclaration } from "../protocol/documents.js";
 import type { JsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
 import { type AvailableOffers, createAvailableOffers, type Supporters } from "./available-offers.js";
-import type { ChallengeOccasion, ChallengePart, ChallengeSubject } from "./challenge.js";
+import {
+  type ChallengeOccasion,
+  type ChallengePart,
+  type ChallengeSubject,
+  HEADER_BUDGET,
+  HEADER_LIMIT,
+} from "./challenge.js";
 import { createDeclareAt, type Declarations, outlineOf } from "./declarations.js";
 import { type NameSale, type PricingOccasion, priceRequest, type Quotes, type Unpriced } from "./dynamic-price.js";
 import { type CompiledOption, type DynamicTerms, isWaitingForSupport } from "./payment-option.js";
@@ -44,9 +51,6 @@ export interface ChargedAs {
   /** What looks wrong about it if catalogs list it. Default: nothing. */
   readonly notices?: readonly DeclarationNotice[];
 }
-
-/** How well a challenge passes proxies. `large`: some refuse its header. `too_large`: most do. */
-export type ChallengeSize = "fits" | "large" | "too_large";
 
 /** What the seller set for a route, checked. */
 export interface RouteTerms {
@@ -107,9 +111,10 @@ export interface RouteBodies {
 export interface RouteInspection {
   /** Whether its declarations list it in public catalogs. */
   readonly isPublic: boolean;
-  readonly size: ChallengeSize;
-  /** A request as most are; `undefined`: every request has prices of its own. */
+  /** A request as most are; `undefined`: nothing is known of the offers. */
   readonly sample: ChallengeOccasion | undefined;
+  /** What the header of its challenge leaves out, as far as that is known before facilitators and requests have their say. */
+  readonly leftOut: readonly ChallengePart[];
   /** What looks wrong about the route itself. */
   readonly notices: readonly Finding[];
 }
@@ -142,16 +147,26 @@ export interface PricingDeps {
   readonly timer: StartTimer;
 }
 
+function whole(declaration: ExtensionDeclaration): ExtensionDeclaration {
+  return declaration;
+}
+
 /** The part of a route that its challenge is made of. */
 export function toChallengeSubject(
-  { key, url, isHttp, description, mimeType, service, declarations }: RouteTerms,
+  { key, url, isHttp, description, mimeType, service, declarations, bodies }: RouteTerms,
   offers: readonly Offer[],
   { as, publicUrl }: { readonly as: ChargedAs | undefined; readonly publicUrl: string | undefined },
 ): ChallengeSubject & { readonly key: string } {
   return {
     ...{ key, description, mimeType, service, offers },
     declareAt: createDeclareAt(declarations, publicUrl, isHttp ? url : undefined),
-    forCatalogs: [...declarations.compiled].flatMap(([key, { isPublic }]) => (isPublic === true ? [key] : [])),
+    forCatalogs: new Map(
+      [...declarations.compiled].flatMap(([key, { isPublic, withoutExamples = whole }]) =>
+        isPublic === true ? [[key, withoutExamples] as const] : [],
+      ),
+    ),
+    // A tool's challenge is no header. A body of the seller's has nothing that the header could leave to it.
+    headerBudget: !isHttp ? Number.POSITIVE_INFINITY : bodies.unpaidBody === undefined ? HEADER_BUDGET : HEADER_LIMIT,
     outline: (extensions, url) => outlineOf(extensions, declarations, url) ?? (as && { input: as.input, output: null }),
   };
 }
@@ -214,10 +229,11 @@ function priceIdOf(
 
 /** Logs each way in which a challenge was shortened, once. */
 function createShorteningLog(route: string, logger: Logger): (parts: readonly ChallengePart[]) => void {
-  const logged = new Set<number>([0]);
+  const logged = new Set<string>([""]);
   return (parts) => {
-    if (logged.has(parts.length)) return;
-    logged.add(parts.length);
-    logger.info("challenge_shortened", { route, leftOut: parts.join(", ") });
+    const leftOut = parts.join(", ");
+    if (logged.has(leftOut)) return;
+    logged.add(leftOut);
+    logger.info("challenge_shortened", { route, leftOut });
   };
 }

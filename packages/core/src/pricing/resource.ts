@@ -28,7 +28,10 @@ const FALLBACK_ORIGIN = "http://localhost";
 export function resourceUrl(request: GateRequest, config: PublicUrlSettings): string {
   const { origin } = originFor(request.origin, config);
   const search = config.includeQuery ? request.search : "";
-  return origin + encodeUnsafe(request.mountPath + request.path + search);
+  const { mountPath, path } = request;
+  // The framework adds the slash at the root of a mount. A client that did not send it, and a catalog, know no such path.
+  const isMount = path === "/" && mountPath !== "" && request.endsInSlash !== true;
+  return origin + encodeUnsafe((isMount ? mountPath : mountPath + path) + search);
 }
 
 /** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request has it. */

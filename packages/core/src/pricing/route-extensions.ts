@@ -36,9 +36,6 @@ const RECEIPT_DEPTH = 2;
 /** A declaration stands so deep in the facilitator's request, which carries the client's copy. */
 const DECLARATION_DEPTH = 4;
 
-/** Node refuses headers of more than 16 KiB in all, and many proxies half of that. */
-const MAX_HEADER = 8192;
-
 /** The extensions of one route that are asked while a request waits. Nothing here throws or rejects. */
 export class RouteExtensions {
   readonly #route: string;
@@ -88,8 +85,8 @@ export class RouteExtensions {
   }
 
   /** Tells once that proxies refuse the header of a challenge. What a header may leave out it has left out by then. */
-  checkSize(characters: number): void {
-    if (characters <= MAX_HEADER || this.#isTooLarge) return;
+  tellTooLarge(characters: number): void {
+    if (this.#isTooLarge) return;
     this.#isTooLarge = true;
     this.#deps.logger.warn("challenge_too_large", { route: this.#route, characters });
   }

@@ -76,7 +76,8 @@ export interface AdvertisedRequirements extends PaymentRequirements {
   readonly mimeType?: string;
   readonly outputSchema?: {
     readonly input: Readonly<Record<string, unknown>>;
-    readonly output: Readonly<Record<string, unknown>> | null;
+    /** Absent only where the header is too long. */
+    readonly output?: Readonly<Record<string, unknown>> | null;
   };
 }
 

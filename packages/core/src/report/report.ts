@@ -61,7 +61,7 @@ export interface ReportedRoute {
   readonly offers: readonly ReportedOffer[];
   /** Whether nobody can pay for it: only requests that a hook grants are served. Absent: `false`. */
   readonly isGrantOnly?: true;
-  /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`, which has at most 4096 characters if possible. */
+  /** What is in the body of a 402 and not in `PAYMENT-REQUIRED`. For prices by request: as far as is known without one. */
   readonly leftOut: readonly ChallengePart[];
   readonly description: string;
   /** Whether it is declared for catalogs. */
@@ -98,8 +98,6 @@ const MAX_LOOKUPS = 100_000;
 /** A seller with more routes than this does not read them at start-up. */
 const MAX_LINES = 50;
 
-const LARGE_REMEDY = "some proxies take 4 KiB of headers: shorten descriptions and examples";
-
 /** What a client of `@x402/fetch` pays at most, unless its `spendControls` say otherwise. */
 const CLIENT_LIMIT = "$1";
 
@@ -110,6 +108,7 @@ const LIMIT_REMEDY =
 const PASSING: readonly FindingCode[] = [
   "FAREBOX_FACILITATOR_DOWN",
   "FAREBOX_OFFER_UNSUPPORTED",
+  "FAREBOX_CHALLENGE_LARGE",
   "FAREBOX_PROXY_IGNORED",
   "FAREBOX_HOST_NOT_ALLOWED",
   "FAREBOX_NOT_HTTPS",
@@ -163,9 +162,6 @@ export class Reporter {
     const more = report.routes.length - MAX_LINES;
     if (more > 0) logger.info("priced", { route: `and ${more} more` });
     for (const found of report.findings) findings.tell(found);
-    for (const { key, size } of routesOf(priced)) {
-      if (size === "large") logger.warn("challenge_large", { route: key, remedy: LARGE_REMEDY });
-    }
     const dear = routesOf(priced)
       .filter(isAboveClientLimit)
       .map(({ key }) => key);
@@ -229,7 +225,8 @@ export class Reporter {
 function reportPlace({ method, path, key, route }: PricedPlace, listings: Pick<Listings, "of">): ReportedRoute {
   const { description, isPublic, sample, isGrantOnly } = route;
   const listing = listings.of(key ?? listedAs(method, path));
-  const leftOut = (sample && route.available()?.challenge(sample).leftOut) ?? [];
+  const fixed = route.dynamic.length > 0 ? undefined : route.available();
+  const leftOut = (sample && fixed?.challenge(sample).leftOut) ?? route.leftOut;
   const offers = reportOffers(route);
   const granted = isGrantOnly ? { isGrantOnly } : {};
   const settle = settleOf(offers);

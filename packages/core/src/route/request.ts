@@ -12,6 +12,8 @@ export interface GateRequest {
   readonly path: string;
   /** The mount of the gate, e.g. `/api`, or `""` at the top. */
   readonly mountPath: string;
+  /** Whether the client's path ends in a slash. Asked at the root of a mount, where `path` is `/` either way. Default `false`. */
+  readonly endsInSlash?: boolean;
   /** Raw pathname with the mount, exactly as sent. Default: `mountPath` and `path` joined. */
   readonly fullPath?: string;
   /** The mount as the seller wrote it, e.g. `/:tenant`. Default: `mountPath`. */
