@@ -120,7 +120,17 @@ export interface ToolConfig<Input extends ToolSchema = undefined, Output extends
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** The arguments as `extensions.bazaar` declares them. Without an `inputSchema` beside it, calls are checked by that schema. */
-export interface DeclaredArguments<Declared extends undefined | ToolJsonSchema> {
-  readonly extensions?: { readonly bazaar?: { readonly inputSchema?: Declared; readonly [field: string]: unknown } };
+/** The part of a tool's configuration that declares it for catalogs, with the type that it has. */
+export interface ToolExtensions<Extensions extends RouteConfig["extensions"]> {
+  readonly extensions?: Extensions;
 }
+
+/**
+ * The schema of the arguments that `extensions.bazaar` declares, in one of its forms: `{ inputSchema }`, or `{ info, schema }`. Without an
+ * `inputSchema` beside it, calls are checked by that schema.
+ */
+export type DeclaredSchema<Extensions> = "bazaar" extends keyof Extensions
+  ? [Extract<Extensions["bazaar"], { readonly inputSchema: object } | { readonly info: object }>] extends [never]
+    ? undefined
+    : ToolJsonSchema
+  : undefined;

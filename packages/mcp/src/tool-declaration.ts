@@ -52,6 +52,8 @@ export interface OwnDeclaration {
   readonly isComplete: boolean;
   readonly description: string | undefined;
   readonly inputSchema: unknown;
+  /** Where the schema stands, for issues. */
+  readonly inputSchemaPath: string;
 }
 
 /** Reads what the seller declares. A name that is not the tool's would send buyers to another tool. */
@@ -67,7 +69,11 @@ export function readOwnDeclaration(extensions: unknown = {}, name: string, issue
     }
   }
   const { description, inputSchema } = fields;
-  return { form, isComplete, description: typeof description === "string" ? description : undefined, inputSchema };
+  return {
+    ...{ form, isComplete, inputSchema },
+    description: typeof description === "string" ? description : undefined,
+    inputSchemaPath: issuePath(path, "inputSchema"),
+  };
 }
 
 function inputOf(form: JsonObject = {}, isComplete: boolean): { readonly path: string; readonly fields: JsonObject } {

@@ -67,12 +67,10 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
   checkName(name, given.isTaken, issues);
   if (typeof handler !== "function") issues.add("handler", "a function", handler);
   const own = readOwnDeclaration(charged.extensions, name, issues);
-  const isDeclaredOnly = inputSchema === undefined && own.inputSchema !== undefined;
-  if (isDeclaredOnly && own.isComplete)
-    issues.add("inputSchema", "the arguments that extensions.bazaar declares", undefined);
-  const input = isDeclaredOnly
-    ? readSchemaOf("input", "extensions.bazaar.inputSchema", own.inputSchema, issues)
-    : readSchemaOf("input", "inputSchema", inputSchema, issues);
+  const input =
+    inputSchema === undefined
+      ? readSchemaOf("input", own.inputSchemaPath, own.inputSchema, issues)
+      : readSchemaOf("input", "inputSchema", inputSchema, issues);
   const output = readSchemaOf("output", "outputSchema", outputSchema, issues);
   const { url, description: subject } = readResource(resource, name, issues);
   issues.throwIfAny();
