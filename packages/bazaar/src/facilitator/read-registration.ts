@@ -12,7 +12,7 @@ import { isJsonObject, isNetwork } from "@farebox/core/protocol";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
 import { DECLARATION_LIMITS, problemOfDeclaration, problemOfJson } from "../document-limits.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
-import { isPublicHost, listedResource } from "./listed-resource.js";
+import { isPublicHost, listedResource, problemOfServer } from "./listed-resource.js";
 import { problemOfInstance } from "./schema-check.js";
 
 const MAX_DESCRIPTION = 500;
@@ -69,10 +69,22 @@ function readDeclaration(
   });
   if (!listed.ok) return rejected(listed.reason);
   if (leadsElsewhere(input, listed.resource)) return rejected("info.input names a resource of another origin");
+  // A URL says where the server is. An identifier does not.
+  const server =
+    URL.canParse(listed.resource) && new URL(listed.resource).protocol === "mcp:"
+      ? declaration["serverUrl"]
+      : undefined;
+  const unreachable = server === undefined ? undefined : problemOfServer(server, allowLocal);
+  if (unreachable !== undefined) return rejected(`serverUrl ${unreachable}`);
   const offer = readOffer(request);
   if (offer === undefined) return rejected("the payment requirements are malformed");
   const toolName = type === "mcp" ? (toolNameOf(input) ?? "") : "";
-  const declared = { info: copy(info) as DiscoveryInfo, schema: copy(schema), ...text("routeTemplate", routeTemplate) };
+  const declared = {
+    info: copy(info) as DiscoveryInfo,
+    schema: copy(schema),
+    ...text("routeTemplate", routeTemplate),
+    ...text("serverUrl", server),
+  };
   const registration = {
     type,
     resource: listed.resource,
