@@ -311,11 +311,11 @@ describe("of two sellers with one name", () => {
 });
 
 describe("a payment to the payee that names another server", () => {
-  /** A server that names the tool with another payee. */
-  async function openDenier(): Promise<string> {
-    const accepts = [{ scheme: "exact", network: NETWORK, amount: "1", asset: ASSET, payTo: SQUATTER }];
-    const item = { accepts, resource: RESOURCE, type: "mcp", toolName: NAME };
-    const app = express().get("/.well-known/x402", (_req, res) => void res.json({ items: [item] }));
+  /** A server whose document names the tool with a payee. */
+  async function openNaming(payTo: string, app = express(), resource = RESOURCE): Promise<string> {
+    const accepts = [{ scheme: "exact", network: NETWORK, amount: "1", asset: ASSET, payTo }];
+    const item = { accepts, resource, type: "mcp", toolName: NAME };
+    app.get("/.well-known/x402", (_req, res) => void res.json({ items: [item] }));
     return `${(await serve(app)).url}/mcp`;
   }
 
@@ -325,7 +325,7 @@ describe("a payment to the payee that names another server", () => {
     await buy();
     await shop.catalog.checkDue();
     const before = await entriesOf(shop);
-    await settle(shop, { serverUrl: await openDenier() });
+    await settle(shop, { serverUrl: await openNaming(SQUATTER) });
     await shop.catalog.checkDue();
     expect(await entriesOf(shop)).toEqual(before);
   });
@@ -333,19 +333,34 @@ describe("a payment to the payee that names another server", () => {
   test("changes nothing about an unverified one, whose server nobody shows", async () => {
     const shop = await openHere({ owners: { unverified: "show" } });
     await settle(shop);
-    const serverUrl = await openDenier();
+    const serverUrl = await openNaming(SQUATTER);
     await settle(shop, { serverUrl });
     await shop.catalog.checkDue();
     expect(await payeesOf(shop)).toEqual([[RESOURCE, false, PAYEE]]);
     expect(JSON.stringify(await entriesOf(shop))).not.toContain(serverUrl);
   });
 
-  test("does not hold up the server of the payee", async () => {
-    const shop = await openHere();
-    const { url } = await openSeller(shop);
-    await settle(shop, { serverUrl: `${url}/mcp` });
-    for (let at = 0; at < 4; at++) await settle(shop, { serverUrl: await openDenier() });
+  test("does not replace the question for the server of the payee, which is asked again", async () => {
+    let nowMs = Date.parse("2026-01-31T12:00:00Z");
+    let isDown = true;
+    const shop = await openHere({ now: () => nowMs });
+    const app = express().use((_req, res, next) => (isDown ? void res.status(503).end() : next()));
+    await settle(shop, { serverUrl: await openNaming(PAYEE, app) });
+    await shop.catalog.checkDue();
+    for (let at = 0; at < 3; at++) await settle(shop, { serverUrl: await openNaming(SQUATTER) });
+    await shop.catalog.checkDue();
+    expect(await entriesOf(shop)).toEqual([]);
+    isDown = false;
+    nowMs += 11 * 60_000;
     await shop.catalog.checkDue();
     expect(await payeesOf(shop)).toEqual([[RESOURCE, true, PAYEE]]);
+  });
+
+  test("is listed by no document that names a tool of another resource", async () => {
+    const shop = await openHere();
+    const serverUrl = await openNaming(PAYEE, express(), `mcp://other/${NAME}`);
+    await settle(shop, { serverUrl });
+    await shop.catalog.checkDue();
+    expect(await entriesOf(shop)).toEqual([]);
   });
 });

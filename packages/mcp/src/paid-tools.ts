@@ -40,7 +40,8 @@ export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine 
 export interface PaidToolsOptions {
   /**
    * Where clients reach the MCP server, and under which URL catalogs list the tools: `https://api.example.com/mcp`, or `/mcp` below
-   * the `publicUrl` of the payments. Without it catalogs list `mcp://tool/<name>`, and clients do not learn where the server is.
+   * the `publicUrl` of the payments. Without it the resource is `mcp://tool/<name>`: catalogs list it as unverified or not at all, and
+   * clients do not learn where the server is.
    */
   readonly serverUrl?: string;
   /** How clients reach the tools. Default `"streamable-http"`. */

@@ -93,7 +93,10 @@ type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "description" | NotO
 
 /** How catalogs and challenges name a tool. */
 export interface ToolResource {
-  /** An https URL, or `mcp://tool/<name>`. Default: the URL of the server, or `mcp://tool/<name>` if that is unknown. */
+  /**
+   * An https URL, or `mcp://tool/<name>`: then the declaration has the `serverUrl`, if it is known. Default: the URL of the server, or
+   * `mcp://tool/<name>` if that is unknown.
+   */
   readonly url?: string;
   /** At most 500 characters. Default: the tool's description. */
   readonly description?: string;

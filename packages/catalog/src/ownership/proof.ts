@@ -285,13 +285,11 @@ export function judgeWellKnown(
 function isSameUrl(one: string, other: string): boolean {
   if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [first, second] = [new URL(one), new URL(other)];
-  if (isIdentifier(one) || isIdentifier(other)) return first.href === second.href;
   return first.origin === second.origin && decode(first.pathname) === decode(second.pathname);
 }
 
 /** Ignores what most routers ignore too: case, repeated slashes, and a slash at the end. */
 function spellingOf(url: string): string {
-  if (isIdentifier(url)) return new URL(url).href;
   const { origin, pathname } = new URL(url);
   const segments = decode(pathname).toLowerCase().split("/");
   return [origin, ...segments.filter((segment) => segment !== "")].join("/");

@@ -329,7 +329,7 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_TOOL_URL_UNKNOWN:
-    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set; and leave out resource.url, or write the server's there",
+    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set",
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",
