@@ -90,13 +90,16 @@ export function readMcpForm(form: JsonObject, context: FormContext): readonly Dr
 /** Reads where the server of a tool is. */
 export function readServerUrl(url: unknown, { path, issues }: FormContext): { readonly serverUrl?: string } {
   if (url === undefined) return {};
-  if (typeof url === "string" && url.length <= MAX_URL && HTTP_URL.test(url) && URL.canParse(url))
-    return { serverUrl: url };
+  if (typeof url === "string" && isServer(url)) return { serverUrl: url };
   issues.add(`${path}.serverUrl`, "the http(s) URL of the MCP server, without credentials", url);
   return {};
 }
 
-const HTTP_URL = /^https?:\/\/[^\s@]+$/;
+function isServer(url: string): boolean {
+  if (url.length > MAX_URL || /\s/.test(url) || !URL.canParse(url)) return false;
+  const { protocol, username, password } = new URL(url);
+  return /^https?:$/.test(protocol) && username + password === "";
+}
 
 function readToolName(form: JsonObject, { path, issues }: FormContext): string | undefined {
   const name = form["toolName"] ?? form[OLD_NAME];
