@@ -41,6 +41,23 @@ function open(key: string, route: RouteConfig, facilitator: Facilitator): Expres
   return app;
 }
 
+/** A facilitator, a payer who has funds there, and all that sellers send to it to be settled. */
+function openHeard() {
+  const facilitator = createTestFacilitator();
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
+  const settled: { readonly paymentPayload: { readonly extensions: { readonly bazaar: JsonObject } } }[] = [];
+  const heard: Facilitator = {
+    verify: (request, options) => facilitator.verify(request, options),
+    supported: (options) => facilitator.supported(options),
+    settle(request, options) {
+      settled.push(request as never);
+      return facilitator.settle(request, options);
+    },
+  };
+  return { facilitator: heard, payer, settled };
+}
+
 /** A facilitator of three networks. */
 function createWideFacilitator(): Facilitator {
   const kinds = [
@@ -115,23 +132,118 @@ describe("a declared schema of the response", () => {
     ["the reference's helper", "GET", helper as object],
     ["a tool", "POST", { toolName: "get_weather", inputSchema: input, outputSchema: OUTPUT }],
   ])("a catalog gets the schema of the response from %s with %s", async (_form, method, bazaar) => {
-    const facilitator = createTestFacilitator();
-    const payer = createPayer();
-    facilitator.ledger.fund(payer.address, 1_000_000n);
-    const settled: JsonObject[] = [];
-    const heard: Facilitator = {
-      verify: (request, options) => facilitator.verify(request, options),
-      supported: (options) => facilitator.supported(options),
-      settle(request, options) {
-        settled.push(request as never);
-        return facilitator.settle(request, options);
-      },
-    };
-    const app = open(`${method} /weather`, { ...PRICED, extensions: { bazaar } }, heard);
+    const { facilitator, payer, settled } = openHeard();
+    const app = open(`${method} /weather`, { ...PRICED, extensions: { bazaar } }, facilitator);
     expect(await pay(app, { path: "/weather", method, payer })).toMatchObject({ status: 200 });
     expect(readRegistration(settled[0], { allowLocal: true })).toMatchObject({
       kind: "registration",
       registration: { schema: { properties: { output: { properties: { example: OUTPUT } } } } },
     });
+  });
+});
+
+describe("a declaration that a catalog does not take", () => {
+  const NOT_LISTABLE = "FAREBOX_DECLARATION_NOT_LISTABLE";
+
+  /** Sells once with a declaration, and returns what was found at start, what was sent, and what a catalog says to it. */
+  async function sell(form: object, key = "DELETE /weather") {
+    const { facilitator, payer, settled } = openHeard();
+    const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
+    onTestFinished(() => payments.close());
+    const app = express();
+    app.use(payments.routes({ [key]: { ...PRICED, extensions: { bazaar: form } } }));
+    const { findings } = payments.report();
+    app.all(["/weather", "/weather/:city"], (_req, res) => void res.json({ weather: "sunny" }));
+    const [method = "", path = ""] = key.split(" ");
+    expect(await pay(app, { path: path.replace(":city", "x"), method, payer })).toMatchObject({ status: 200 });
+    const sent = JSON.stringify(settled[0]?.paymentPayload.extensions.bazaar);
+    return {
+      findings: findings.filter(({ code }) => code === NOT_LISTABLE),
+      bytes: Buffer.byteLength(sent),
+      read: readRegistration(settled[0], { allowLocal: true }),
+    };
+  }
+
+  /** Characters of two bytes, so that characters and bytes differ. */
+  const ofBytes = (bytes: number) => "\u00e9".repeat(bytes >> 1) + "x".repeat(bytes & 1);
+  const formWith = (text: string) => ({ outputSchema: { type: "object", description: text } });
+
+  test("a declaration of 16,384 bytes is listed, and one more byte is found at start, by the bytes that the catalog counts", async () => {
+    const { bytes: least } = await sell(formWith(""));
+    const most = await sell(formWith(ofBytes(16_384 - least)));
+    expect([most.bytes, most.findings, most.read.kind]).toEqual([16_384, [], "registration"]);
+    const over = await sell(formWith(ofBytes(16_385 - least)));
+    expect([over.bytes, over.read]).toEqual([
+      16_385,
+      { kind: "rejected", reason: "the bazaar extension has 16385 bytes, more than 16384" },
+    ]);
+    expect(over.findings).toEqual([
+      {
+        code: NOT_LISTABLE,
+        route: "DELETE /weather",
+        message: "Catalogs do not take the declaration of DELETE /weather, which has 16385 bytes, more than 16384",
+        remedy: expect.stringContaining("16 KB"),
+      },
+    ]);
+  });
+
+  test("a declaration that only the template of its path makes too long is found at start", async () => {
+    const key = "DELETE /weather/:city";
+    const { bytes: least } = await sell(formWith(""), key);
+    // The value of the request is one byte.
+    const over = await sell(formWith(ofBytes(16_386 - least)), key);
+    expect([over.bytes, over.read.kind]).toEqual([16_386, "rejected"]);
+    expect(over.findings).toMatchObject([{ message: expect.stringContaining("has 16385 bytes, more than 16384") }]);
+  });
+
+  test("a declaration that is too long for one of its route's methods is found at start", async () => {
+    const { bytes: least } = await sell(formWith(""), "GET /weather");
+    const { bytes, findings, read } = await sell(formWith(ofBytes(16_384 - least)), "GET /weather");
+    expect([bytes, read.kind]).toEqual([16_384, "registration"]);
+    // The word HEAD stands in it twice.
+    expect(findings).toMatchObject([{ message: expect.stringContaining("has 16386 bytes") }]);
+  });
+
+  test.each<[what: string, form: object, problem: string, key?: string]>([
+    [
+      "is nested too deeply",
+      { outputSchema: Array.from({ length: 12 }).reduce<object>((inner) => ({ properties: { a: inner } }), {}) },
+      "is nested deeper than 24 levels",
+    ],
+    [
+      "has too many values",
+      { outputSchema: { type: "object", examples: [Array(2_000).fill(0)] } },
+      "has more than 2000 values",
+    ],
+    [
+      "has a key that replaces a built-in property",
+      { outputSchema: { properties: { constructor: { type: "string" } } } },
+      "has a key constructor",
+    ],
+    ["names a part of its schema", { outputSchema: { type: "object", $anchor: "result" } }, "has a $anchor"],
+    [
+      "is for two kinds of methods, and too long for the second",
+      { inputSchema: { queryParams: {}, properties: { a: { description: ofBytes(17_000) } } } },
+      "more than 16384",
+      "POST /weather",
+    ],
+    [
+      "is a tool's",
+      { toolName: "get_weather", inputSchema: { type: "object", description: ofBytes(17_000) } },
+      "more than 16384",
+    ],
+  ])("one that %s is found at start, and rejected for it", async (_what, form, problem, key) => {
+    const { findings, read } = await sell(form, key);
+    expect(read).toEqual({ kind: "rejected", reason: expect.stringContaining(problem) });
+    expect(findings).toMatchObject([{ message: expect.stringContaining(problem) }]);
+  });
+
+  test("one that is not discoverable is not found", async () => {
+    const facilitator = createTestFacilitator();
+    const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
+    const bazaar = { ...formWith(ofBytes(17_000)), discoverable: false };
+    payments.routes({ "GET /weather": { ...PRICED, extensions: { bazaar } } });
+    expect(payments.report().findings.map(({ code }) => code)).not.toContain(NOT_LISTABLE);
+    await payments.close();
   });
 });

@@ -1,12 +1,12 @@
 /**
  * An amount that cannot be charged, in a handler that swallows the error: the whole is never charged in its place.
  */
-import type { Payment, SettleTime } from "@farebox/core";
-import { createPayments, setSettlementOverrides } from "@farebox/express";
+import type { Payment, PaymentsOptions, RouteConfig, SettleTime } from "@farebox/core";
+import { price as computed, createPayments, setSettlementOverrides, usd } from "@farebox/express";
 import { setSettlementOverrides as setByCompat } from "@farebox/express/compat";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express, { type Response } from "express";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { PAY_TO } from "./shop.js";
 
 const NETWORK = "eip155:84532";
@@ -14,21 +14,24 @@ const NETWORK = "eip155:84532";
 interface Plan {
   readonly scheme?: string;
   readonly settle?: SettleTime;
+  /** A cent. Default: `"$0.01"`. */
+  readonly price?: RouteConfig["price"];
+  readonly priceParsers?: PaymentsOptions["priceParsers"];
   /** What the handler does to its payment. Errors are swallowed, as in handlers that call it not fatal. */
   readonly steps: readonly ((payment: Payment, res: Response) => void)[];
 }
 
 /** Pays once at a handler that swallows errors. */
-async function buy({ scheme = "exact", settle = "after", steps }: Plan) {
+async function buy({ scheme = "exact", settle = "after", price = "$0.01", priceParsers = [], steps }: Plan) {
   const facilitator = createTestFacilitator();
   const payer = createPayer();
   facilitator.ledger.fund(payer.address, 1_000_000n);
   const lines: string[] = [];
   const error = (event: string, fields: object) => void lines.push(`${event} ${JSON.stringify(fields)}`);
-  const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error } });
+  const payments = createPayments({ facilitator, priceParsers, logger: { info() {}, warn() {}, error } });
   const thrown: unknown[] = [];
   const app = express();
-  const accepts = { scheme, settle, price: "$0.01", network: NETWORK, payTo: PAY_TO };
+  const accepts = { scheme, settle, price, network: NETWORK, payTo: PAY_TO };
   app.get("/report", payments.charge({ accepts }), (req, res) => {
     for (const step of steps) {
       try {
@@ -86,4 +89,58 @@ test("a refused amount is logged where the money has moved before, and the respo
   const { status, moved, lines } = await buy({ settle: "before", steps: [override("0"), override("0")] });
   expect([status, moved]).toEqual([200, [10_000n]]);
   expect(lines).toEqual([expect.stringMatching(/^amount_refused .*the money has moved/)]);
+});
+
+const USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+const ATOMIC = { asset: USDC, amount: "10000" };
+const inDollars: readonly (readonly [what: string, step: Plan["steps"][number]])[] = [
+  ["an override", override("$0.002")],
+  ["an override by compat", (_, res) => setByCompat(res, { amount: "$0.002" })],
+  ["settle", settle("$0.002")],
+  ["charge", charge("$0.002")],
+  ["a price of units", (payment) => payment.charge({ tokens: 20, price: "$0.0001" })],
+];
+
+describe.each<[how: string, price: RouteConfig["price"], priceParsers?: Plan["priceParsers"]]>([
+  ["in atomic units", ATOMIC],
+  ["in atomic units, by a function", () => ATOMIC],
+  ["by a ticker alone", "0.01 USDC"],
+  ["by a ticker alone, by a function", async () => "0.01 USDC"],
+  ["that is computed by a ticker", computed("0.005 USDC").times(2)],
+  ["of a parser for tickers", "0.01 USDC", [{ namedTokens: true, parse: () => ATOMIC }]],
+])("beside a price %s, dollars are no amount", (_how, price, priceParsers = []) => {
+  test.each(inDollars)("by %s: it throws, nothing is charged, and the client gets 500", async (_what, step) => {
+    const { status, moved, thrown, lines } = await buy({ scheme: "upto", price, priceParsers, steps: [step] });
+    expect([status, moved, thrown]).toEqual([500, [], [AMOUNT]]);
+    expect(lines).toEqual([expect.stringMatching(/^amount_refused .*the price is not written in dollars/)]);
+  });
+});
+
+describe.each<[how: string, price: RouteConfig["price"], priceParsers?: Plan["priceParsers"]]>([
+  ["with a dollar sign", "$0.01"],
+  ["with a dollar sign, by a function", () => "$0.01"],
+  ["in USD", "0.01 USD"],
+  ["with a dollar sign and a ticker", "$0.01 USDC"],
+  ["that is computed in dollars", usd("0.005").times(2)],
+  ["that is computed by a function", () => usd("0.005").times(2)],
+  ["that a parser reads", "$0.01", [{ parse: () => ATOMIC }]],
+  ["that a parser reads later", "$0.01", [{ parse: async () => ATOMIC }]],
+])("beside a price %s, dollars are an amount", (_how, price, priceParsers = []) => {
+  test.each(inDollars)("by %s, by the decimals of the token", async (_what, step) => {
+    const { status, moved } = await buy({ scheme: "upto", price, priceParsers, steps: [step] });
+    expect([status, moved]).toEqual([200, [2_000n]]);
+  });
+});
+
+test.each<[settle: SettleTime, what: string, charged: bigint[]]>([
+  ["before", "refuses dollars, and what has settled stays", [10_000n]],
+  ["metered", "refuses dollars, and nothing is charged", []],
+])("beside a price in atomic units, settle: %j %s", async (settle, _what, charged) => {
+  const { moved, thrown } = await buy({ scheme: "upto", settle, price: ATOMIC, steps: [charge("$0.002")] });
+  expect([moved, thrown]).toEqual([charged, [AMOUNT]]);
+});
+
+test("the whole of an exact price in atomic units is not said in dollars", async () => {
+  const { status, moved, thrown } = await buy({ price: ATOMIC, steps: [override("$0.01")] });
+  expect([status, moved, thrown]).toEqual([500, [], [STATE]]);
 });

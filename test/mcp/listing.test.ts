@@ -128,7 +128,6 @@ describe("the finding that nobody learns where a tool's server is", () => {
     ["the server has no URL", {}],
     ["the server has a path, and the payments have no publicUrl", { toolsOptions: { serverUrl: "/mcp" } }],
     ["the seller wrote the name", {}, NAME],
-    ["the seller wrote the name beside the URL", { toolsOptions: { serverUrl: "https://a.example/mcp" } }, NAME],
   ])("is reported with its remedy when %s", async (_what, plan, own) => {
     const warned: string[] = [];
     const logger = { info() {}, warn: (code: string) => void warned.push(code), error() {} };
@@ -157,6 +156,18 @@ describe("the finding that nobody learns where a tool's server is", () => {
       {},
       { resource: { url: "https://a.example/x" } },
       "https://a.example/x",
+    ],
+    [
+      "the seller wrote the name beside the server's URL",
+      { toolsOptions: { serverUrl: "https://a.example/mcp" } },
+      NAME,
+      "mcp://tool/add",
+    ],
+    [
+      "the declaration has the server's URL",
+      {},
+      { ...NAME, extensions: { bazaar: { serverUrl: "https://a.example/mcp" } } },
+      "mcp://tool/add",
     ],
     ["the tool is not listed", {}, { extensions: { bazaar: { discoverable: false } } }, "mcp://tool/add"],
   ])("is absent when %s", async (_what, plan, own, url) => {

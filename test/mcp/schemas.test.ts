@@ -180,15 +180,43 @@ test("schemas in Zod are declared as JSON Schema 2020-12, the output's as well",
   });
 });
 
-test("a complete declaration of the reference's helper is sent as it is, beside the tool's own schema", async () => {
+test("a tool takes its arguments' schema from a complete declaration of the reference's helper, and sends it as it is", async () => {
   const inputSchema = { properties: { city: { type: "string" } }, required: ["city"] };
-  const extensions = declareDiscoveryExtension({ toolName: "get_weather", transport: "sse", inputSchema });
+  const description = "The weather in a city, now";
+  const extensions = declareDiscoveryExtension({ toolName: "get_weather", description, transport: "sse", inputSchema });
+  const shop = await openShop({
+    sell: (tools, { count }) =>
+      tools.tool("get_weather", { price, extensions }, ({ city }) => text(`${city} ${count()}`)),
+  });
+  expect(await shownBy(shop)).toMatchObject({
+    description: expect.stringContaining(description),
+    inputSchema: { type: "object", ...inputSchema },
+  });
+  const { info } = await declaredBy(shop, { city: "Porto" });
+  expect(info).toEqual(extensions["bazaar"]?.info);
+  const refused = await shop.ask({ name: "get_weather", args: {} });
+  expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining("required property 'city'")]);
+  expect(textOf(await shop.buy({ name: "get_weather", args: { city: "Porto" } }))).toBe("Porto 1");
+});
+
+test("a tool's own schema checks the arguments, if it stands beside a complete declaration", async () => {
+  const declared = { properties: { city: { type: "string" } }, required: ["city"] };
+  const extensions = declareDiscoveryExtension({ toolName: "get_weather", transport: "sse", inputSchema: declared });
+  const inputSchema = { city: z.string().min(2) };
   const shop = await openShop({
     sell: (tools) => tools.tool("get_weather", { price, inputSchema, extensions }, ({ city }) => text(`${city}`)),
   });
   expect(await declaredBy(shop, { city: "Porto" })).toMatchObject({
-    info: { input: { transport: "sse", inputSchema } },
+    info: { input: { transport: "sse", inputSchema: declared } },
   });
+  expect((await shop.ask({ name: "get_weather", args: { city: "x" } })).isError).toBe(true);
+});
+
+test("a schema in a complete declaration that is no JSON Schema is an issue with its path at start", async () => {
+  const inputSchema = { properties: { city: { type: "town" } } };
+  const extensions = declareDiscoveryExtension({ toolName: "get_weather", inputSchema });
+  const opened = openShop({ sell: (tools) => tools.tool("get_weather", { price, extensions }, () => text("")) });
+  await expect(opened).rejects.toThrow("extensions.bazaar.info.input.inputSchema");
 });
 
 const UNKNOWN = "FAREBOX_TOOL_URL_UNKNOWN";

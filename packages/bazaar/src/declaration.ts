@@ -72,6 +72,8 @@ export interface BazaarDeclaration {
   readonly schema: JsonSchema;
   /** `/users/:id`. */
   readonly routeTemplate?: string;
+  /** Of a tool whose resource is `mcp://tool/<name>`: where its server is. */
+  readonly serverUrl?: string;
   readonly [key: string]: unknown;
 }
 

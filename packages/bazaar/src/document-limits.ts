@@ -1,6 +1,6 @@
 /**
  * Limits for an untrusted document, checked before anything else reads it: its size, its depth, its keys, and the
- * references in its schemas. Sellers declare nothing that breaks them.
+ * references in its schemas. A seller learns at start of a declaration that breaks them.
  *
  * @module
  */
@@ -14,6 +14,9 @@ export interface JsonLimits {
   readonly values: number;
 }
 
+/** Of a declaration, as a catalog takes it. */
+export const DECLARATION_LIMITS: JsonLimits = { bytes: 16 * 1_024, depth: 24, values: 2_000 };
+
 /** Length of a resource's URL. */
 export const MAX_URL = 2_048;
 
@@ -23,6 +26,11 @@ const MAX_KEY_LENGTH = 128;
 
 /** Neither databases nor UTF-8 accept half of a surrogate pair. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Why a catalog refuses a declaration as a document, as the rest of a sentence after its name; `undefined` for a valid one. */
+export function problemOfDeclaration(declaration: unknown): string | undefined {
+  return problemOfJson(declaration, DECLARATION_LIMITS) ?? problemOfReferences(declaration);
+}
 
 /**
  * Describes what is wrong with a document, as the rest of a sentence after its name; `undefined` for a valid one. Never throws,
@@ -67,7 +75,8 @@ export function problemOfText(text: string): string | undefined {
 }
 
 function problemOfSize(value: unknown, limit: number): string | undefined {
-  return Buffer.byteLength(JSON.stringify(value) ?? "", "utf8") > limit ? `is longer than ${limit} bytes` : undefined;
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? "", "utf8");
+  return bytes > limit ? `has ${bytes} bytes, more than ${limit}` : undefined;
 }
 
 function firstProblem<T>(items: readonly T[], look: (item: T) => string | undefined): string | undefined {
@@ -86,7 +95,7 @@ const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
  * Finds a keyword that names a schema or refers out of the document, at any depth. A reader that resolved such a reference would
  * fetch a URL that the sender chose.
  */
-export function problemOfReferences(value: unknown): string | undefined {
+function problemOfReferences(value: unknown): string | undefined {
   if (Array.isArray(value)) return firstProblem(value, problemOfReferences);
   if (typeof value !== "object" || value === null) return undefined;
   return firstProblem(

@@ -57,9 +57,13 @@ const MAX_OFFERS = 16;
 /**
  * Merges a registration into a listed service. Anyone can claim a resource, and a payment proves only its payee. So a payee
  * that is listed may change everything. A new payee on another family of networks only adds an offer or a method. Any other
- * registration is refused.
+ * registration is refused. No server has confirmed any of this, so the service does not say where its server is.
  */
-export function mergeService(listed: Service | undefined, registration: Registration, updatedMs: number): Merged {
+export function mergeService(
+  listed: Service | undefined,
+  { serverUrl: _, ...registration }: Registration,
+  updatedMs: number,
+): Merged {
   const { offer } = registration;
   const offers = listed === undefined ? [] : offersOf(listed);
   const isKnown = offers.some(({ payTo }) => payTo === offer.payTo);
@@ -143,7 +147,7 @@ export function toEntry(service: Service, updatedMs: number): CatalogEntry {
   const [first] = methods;
   const [top] = entries;
   if (first === undefined || top === undefined) throw new TypeError("a stored service has no method");
-  const { routeTemplate } = first;
+  const { routeTemplate, serverUrl } = first;
   const { method, accepts: _, lastUpdated: __, ...described } = top;
   return {
     resource,
@@ -158,6 +162,7 @@ export function toEntry(service: Service, updatedMs: number): CatalogEntry {
     ...ofFirst(methods, "iconUrl"),
     ...(routeTemplate === undefined ? {} : { routeTemplate }),
     ...(type === "mcp" ? { toolName } : {}),
+    ...(serverUrl === undefined ? {} : { serverUrl }),
     ...(method === "" ? {} : { method }),
     ...(entries.length > 1 ? { methods: entries } : {}),
     ...(verifiedMs === undefined ? {} : { verified: true, verifiedAt: new Date(verifiedMs).toISOString() }),

@@ -181,7 +181,7 @@ export interface Documents {
 
 /** The amount to charge, of what was authorized. */
 export interface SettlementOverrides {
-  /** `"10000"` atomic units, `"12.34%"` of the maximum, or `"$0.0123"`. `"0"` charges nothing. */
+  /** `"10000"` atomic units, `"12.34%"` of the maximum, or `"$0.0123"` if the price is in dollars. `"0"` charges nothing. */
   readonly amount: string;
 }
 

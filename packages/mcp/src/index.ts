@@ -8,11 +8,12 @@ export { createPaidTools, type PaidTools, type PaidToolsOptions, type PaymentsSo
 export type { RouteToolConfig } from "./route-tool.js";
 export type {
   CallExtra,
-  DeclaredArguments,
+  DeclaredSchema,
   PaidCallExtra,
   PaidToolHandler,
   ToolArguments,
   ToolConfig,
+  ToolExtensions,
   ToolJsonSchema,
   ToolPaymentOption,
   ToolPriceFunction,

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import type { PaymentsEngine } from "@farebox/core";
+import type { PaymentsEngine, RouteConfig } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
@@ -21,10 +21,10 @@ import { createRouteTool, type RouteToolConfig } from "./route-tool.js";
 import { CANCELLED, runAndSettle, runSettled, runUnpaid } from "./tool-call.js";
 import type {
   CallExtra,
-  DeclaredArguments,
+  DeclaredSchema,
   PaidToolHandler,
   ToolConfig,
-  ToolJsonSchema,
+  ToolExtensions,
   ToolSchema,
 } from "./tool-config.js";
 import { isHttpUrl } from "./tool-declaration.js";
@@ -40,7 +40,8 @@ export type PaymentsSource = PaymentsEngine | { readonly engine: PaymentsEngine 
 export interface PaidToolsOptions {
   /**
    * Where clients reach the MCP server, and under which URL catalogs list the tools: `https://api.example.com/mcp`, or `/mcp` below
-   * the `publicUrl` of the payments. Without it catalogs list `mcp://tool/<name>`, and clients do not learn where the server is.
+   * the `publicUrl` of the payments. Without it the resource is `mcp://tool/<name>`: catalogs list it as unverified or not at all, and
+   * clients do not learn where the server is.
    */
   readonly serverUrl?: string;
   /** How clients reach the tools. Default `"streamable-http"`. */
@@ -57,11 +58,11 @@ export interface PaidTools {
   tool<
     Input extends ToolSchema = undefined,
     Output extends ToolSchema = undefined,
-    Declared extends undefined | ToolJsonSchema = undefined,
+    Extensions extends RouteConfig["extensions"] = undefined,
   >(
     name: string,
-    config: ToolConfig<Input, Output> & DeclaredArguments<Declared>,
-    handler: PaidToolHandler<Input extends undefined ? Declared : Input>,
+    config: ToolConfig<Input, Output> & ToolExtensions<Extensions>,
+    handler: PaidToolHandler<Input extends undefined ? DeclaredSchema<Extensions> : Input>,
   ): void;
   /**
    * Makes a tool of a priced route: `route(app, "GET /weather/:city", { name: "get_weather", inputSchema })`. Each call is a

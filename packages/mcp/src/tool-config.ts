@@ -93,7 +93,10 @@ type CommonConfig = Omit<RouteConfig, "accepts" | "price" | "description" | NotO
 
 /** How catalogs and challenges name a tool. */
 export interface ToolResource {
-  /** An https URL, or `mcp://tool/<name>`. Default: the URL of the server, or `mcp://tool/<name>` if that is unknown. */
+  /**
+   * An https URL, or `mcp://tool/<name>`: then the declaration has the `serverUrl`, if it is known. Default: the URL of the server, or
+   * `mcp://tool/<name>` if that is unknown.
+   */
   readonly url?: string;
   /** At most 500 characters. Default: the tool's description. */
   readonly description?: string;
@@ -120,7 +123,17 @@ export interface ToolConfig<Input extends ToolSchema = undefined, Output extends
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** The arguments as `extensions.bazaar` declares them. Without an `inputSchema` beside it, calls are checked by that schema. */
-export interface DeclaredArguments<Declared extends undefined | ToolJsonSchema> {
-  readonly extensions?: { readonly bazaar?: { readonly inputSchema?: Declared; readonly [field: string]: unknown } };
+/** The part of a tool's configuration that declares it for catalogs, with the type that it has. */
+export interface ToolExtensions<Extensions extends RouteConfig["extensions"]> {
+  readonly extensions?: Extensions;
 }
+
+/**
+ * The schema of the arguments that `extensions.bazaar` declares, in one of its forms: `{ inputSchema }`, or `{ info, schema }`. Without an
+ * `inputSchema` beside it, calls are checked by that schema.
+ */
+export type DeclaredSchema<Extensions> = "bazaar" extends keyof Extensions
+  ? [Extract<Extensions["bazaar"], { readonly inputSchema: object } | { readonly info: object }>] extends [never]
+    ? undefined
+    : ToolJsonSchema
+  : undefined;

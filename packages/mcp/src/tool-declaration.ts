@@ -51,7 +51,11 @@ export interface OwnDeclaration {
   /** Whether it is a complete declaration, `{ info, schema }`, which replaces ours. */
   readonly isComplete: boolean;
   readonly description: string | undefined;
+  /** Where the server is. The extension checks it. */
+  readonly serverUrl: string | undefined;
   readonly inputSchema: unknown;
+  /** Where the schema stands, for issues. */
+  readonly inputSchemaPath: string;
 }
 
 /** Reads what the seller declares. A name that is not the tool's would send buyers to another tool. */
@@ -67,7 +71,13 @@ export function readOwnDeclaration(extensions: unknown = {}, name: string, issue
     }
   }
   const { description, inputSchema } = fields;
-  return { form, isComplete, description: typeof description === "string" ? description : undefined, inputSchema };
+  const serverUrl = form?.["serverUrl"];
+  return {
+    ...{ form, isComplete, inputSchema },
+    serverUrl: typeof serverUrl === "string" ? serverUrl : undefined,
+    description: typeof description === "string" ? description : undefined,
+    inputSchemaPath: issuePath(path, "inputSchema"),
+  };
 }
 
 function inputOf(form: JsonObject = {}, isComplete: boolean): { readonly path: string; readonly fields: JsonObject } {
@@ -85,15 +95,21 @@ export interface DescribedConfig {
   readonly example?: unknown;
 }
 
-/** Declares the tool, with the seller's additions. */
+/**
+ * Declares the tool, with the seller's additions.
+ *
+ * @param server - Where the server is, if the resource does not say it.
+ */
 export function declareTool(
   described: DescribedConfig,
-  outputSchema: JsonObject | undefined,
+  { outputSchema, server }: { readonly outputSchema: JsonObject | undefined; readonly server: string | undefined },
   { form, isComplete }: OwnDeclaration,
 ): JsonObject | undefined {
-  if (form === undefined || isComplete) return undefined;
+  if (form === undefined) return undefined;
+  const at = server === undefined ? {} : { serverUrl: server };
+  if (isComplete) return { ...at, ...form };
   const { output } = form;
   const hasOutput = isJsonObject(output) && "schema" in output;
   const declared = outputSchema === undefined || hasOutput ? {} : { outputSchema };
-  return { ...described, ...declared, ...form };
+  return { ...described, ...declared, ...at, ...form };
 }

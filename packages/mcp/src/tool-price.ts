@@ -67,12 +67,10 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
   checkName(name, given.isTaken, issues);
   if (typeof handler !== "function") issues.add("handler", "a function", handler);
   const own = readOwnDeclaration(charged.extensions, name, issues);
-  const isDeclaredOnly = inputSchema === undefined && own.inputSchema !== undefined;
-  if (isDeclaredOnly && own.isComplete)
-    issues.add("inputSchema", "the arguments that extensions.bazaar declares", undefined);
-  const input = isDeclaredOnly
-    ? readSchemaOf("input", "extensions.bazaar.inputSchema", own.inputSchema, issues)
-    : readSchemaOf("input", "inputSchema", inputSchema, issues);
+  const input =
+    inputSchema === undefined
+      ? readSchemaOf("input", own.inputSchemaPath, own.inputSchema, issues)
+      : readSchemaOf("input", "inputSchema", inputSchema, issues);
   const output = readSchemaOf("output", "outputSchema", outputSchema, issues);
   const { url, description: subject } = readResource(resource, name, issues);
   issues.throwIfAny();
@@ -85,7 +83,13 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
     inputSchema: input?.declared ?? NO_FIELDS,
     ...(example === undefined ? {} : { example }),
   };
-  const declared = engine.extensions.includes(BAZAAR) ? declareTool(described, output?.declared, own) : undefined;
+  const listed = url ?? serverUrl ?? nameUrl(name);
+  // A name does not say where the server is.
+  const isName = listed === nameUrl(name);
+  const server = isName ? (own.serverUrl ?? serverUrl) : undefined;
+  const declared = engine.extensions.includes(BAZAAR)
+    ? declareTool(described, { outputSchema: output?.declared, server }, own)
+    : undefined;
   const { price, accepts, extensions } = charged;
   const prices: JsonObject = {
     ...(price === undefined ? {} : { price: byArguments(price) }),
@@ -98,14 +102,12 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
     ...(declared === undefined ? {} : { extensions: { ...extensions, [BAZAAR]: declared } }),
     description: subject ?? described.description,
   };
-  const listed = url ?? serverUrl ?? nameUrl(name);
-  const isName = listed === nameUrl(name);
   const as: ChargedAs = {
     key: `tool ${name}`,
     url: listed,
-    serverUrl: isName ? serverUrl : undefined,
+    serverUrl: server,
     input: { type: "mcp", ...described },
-    notices: isName ? [UNKNOWN_SERVER] : [],
+    notices: isName && server === undefined ? [UNKNOWN_SERVER] : [],
   };
   const gate = engine.charge(route, as);
   const registration = {
@@ -129,7 +131,7 @@ const NO_FIELDS: JsonObject = Object.freeze({ type: "object", properties: {} });
 const UNKNOWN_SERVER = {
   code: "FAREBOX_TOOL_URL_UNKNOWN",
   message:
-    "Catalogs list it by its name alone: they cannot say where its server is, and other sellers may list the same name",
+    "It is declared by its name alone, so catalogs cannot say where its server is, or ask it: they do not list the tool, or list it as unverified, for the first seller with that name",
 } as const;
 
 /** A tool's name, as MCP defines it. */

@@ -87,6 +87,8 @@ export interface CatalogEntry {
   readonly score?: number;
   /** Of an MCP tool: its name in `tools/call`. */
   readonly toolName?: string;
+  /** Of an MCP tool whose resource is no URL: where its server is, as the server itself says. */
+  readonly serverUrl?: string;
 }
 
 /** Which entries to select. An absent field matches anything; all given fields must match one and the same offer. */

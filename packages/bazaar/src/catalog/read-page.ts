@@ -97,7 +97,7 @@ export function readEntry(json: unknown): CatalogEntry | undefined {
     accepts,
     lastUpdated: readTime(lastUpdated),
     metadata: isJsonObject(metadata) ? metadata : {},
-    ...texts(json, ["description", "mimeType", "serviceName", "iconUrl", "routeTemplate"]),
+    ...texts(json, ["description", "mimeType", "serviceName", "iconUrl", "routeTemplate", "serverUrl"]),
     ...readTags(json["tags"]),
     ...(isJsonObject(extensions) ? { extensions } : {}),
     ...(found === undefined ? {} : { discoveryInfo: found }),

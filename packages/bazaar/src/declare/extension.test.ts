@@ -283,6 +283,12 @@ describe("an invalid declaration", () => {
       { inputSchema: { queryParams: { city: { required: "yes" } } } },
     ],
     ["bazaar.inputSchema", /alone/, { inputSchema: { queryParams: {}, ...CITY } }],
+    ...["ftp://a.example/mcp", "https://u@a.example/mcp", "/mcp", "https://a.example/m cp", 7].flatMap(
+      (serverUrl): [path: string, expected: RegExp, form: unknown][] => [
+        ["bazaar.serverUrl", /URL of the MCP server/, { toolName: "a", inputSchema: CITY, serverUrl }],
+        ["bazaar.serverUrl", /URL of the MCP server/, { ...READY, serverUrl }],
+      ],
+    ),
     ["bazaar.bodyType", /one of json/, { bodyType: "xml" }, POST],
     ["bazaar.bodyType", /has no body/, { bodyType: "json" }],
     ["bazaar.outputSchema", /draft 2020-12/, { outputSchema: { type: "objekt" } }],

@@ -16,7 +16,7 @@ import type {
 } from "@farebox/core";
 import { isJsonObject, problemOfTemplate } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
-import { MAX_URL } from "../document-limits.js";
+import { MAX_URL, problemOfDeclaration } from "../document-limits.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
@@ -55,8 +55,10 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
   }
   const drafts = readForm(form, formContext);
   if (drafts.some(({ methods }) => methods !== undefined) && discoverable === true) noteTemplates(formContext);
+  const at = discoverable === true ? createAt(drafts) : () => undefined;
+  noteLimits(drafts, at, formContext);
   return {
-    at: discoverable === true ? createAt(drafts) : () => undefined,
+    at,
     outline: (declaration, url) => outlineOf(declaration as BazaarDeclaration, url),
     isPublic: discoverable === true,
     withoutExamples: (declaration) => withoutExamples(declaration as BazaarDeclaration),
@@ -82,6 +84,25 @@ function readForm(form: JsonObject, context: FormContext): readonly Draft[] {
   if (isReadyForm(form)) return readReadyForm(form, context);
   return isMcpForm(form) ? readMcpForm(form, context) : readHttpForm(form, context);
 }
+
+/** Notes a declaration that catalogs do not take. Each method and path sends its own; the values of a path come with a request. */
+function noteLimits(
+  drafts: readonly Draft[],
+  at: CompiledDeclaration["at"],
+  { route: { key, paths }, publicPath, note }: FormContext,
+): void {
+  const methods = drafts.flatMap((draft) => draft.methods ?? [""]);
+  const places = (paths ?? []).map(({ template, params }) => ({
+    routeTemplate: publicPath + template,
+    pathParams: Object.fromEntries(params.map((name) => [name, ""])),
+  }));
+  const sent = methods.flatMap((method) => [UNPLACED, ...places].map((place) => at({ method, locate: () => place })));
+  const problem = sent.map((one) => one && problemOfDeclaration(one)).find((found) => found !== undefined);
+  if (problem !== undefined)
+    note("FAREBOX_DECLARATION_NOT_LISTABLE", `Catalogs do not take the declaration of ${key}, which ${problem}`);
+}
+
+const UNPLACED = { routeTemplate: undefined, pathParams: {} } as const;
 
 /** The declaration for one method: the same for every request, or with its path filled in. */
 interface Prepared {

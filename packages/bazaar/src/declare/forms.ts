@@ -54,6 +54,8 @@ export interface McpForm {
   readonly description?: string;
   /** Default `"streamable-http"`. */
   readonly transport?: McpTransport;
+  /** The URL of the MCP server, where the tool's resource is `mcp://tool/<name>` and does not say it. */
+  readonly serverUrl?: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
   /** Example arguments. */

@@ -6,6 +6,7 @@
  */
 import type { JsonObject } from "@farebox/core";
 import { JSON_SCHEMA_2020_12, MCP_TRANSPORTS, type McpInput } from "../declaration.js";
+import { MAX_URL } from "../document-limits.js";
 import {
   checkExample,
   type Draft,
@@ -23,6 +24,7 @@ const KEYS = Object.keys({
   toolName: true,
   description: true,
   transport: true,
+  serverUrl: true,
   inputSchema: true,
   example: true,
   outputSchema: true,
@@ -47,6 +49,7 @@ export function readMcpForm(form: JsonObject, context: FormContext): readonly Dr
   const toolName = readToolName(form, context);
   const description = readDescription(form["description"], context);
   const transport = readWord(`${path}.transport`, form["transport"], MCP_TRANSPORTS, context);
+  const server = readServerUrl(form["serverUrl"], context);
   const inputSchema = readSchema(`${path}.inputSchema`, form["inputSchema"], context);
   const example = readObject(`${path}.example`, form["example"], context);
   checkExample(`${path}.example`, example, inputSchema, context);
@@ -81,7 +84,21 @@ export function readMcpForm(form: JsonObject, context: FormContext): readonly Dr
     },
     required: ["input"],
   };
-  return [{ methods: undefined, checks: {}, declaration: { info: { input, ...output.info }, schema } }];
+  return [{ methods: undefined, checks: {}, declaration: { info: { input, ...output.info }, schema, ...server } }];
+}
+
+/** Reads where the server of a tool is. */
+export function readServerUrl(url: unknown, { path, issues }: FormContext): { readonly serverUrl?: string } {
+  if (url === undefined) return {};
+  if (typeof url === "string" && isServer(url)) return { serverUrl: url };
+  issues.add(`${path}.serverUrl`, "the http(s) URL of the MCP server, without credentials", url);
+  return {};
+}
+
+function isServer(url: string): boolean {
+  if (url.length > MAX_URL || /\s/.test(url) || !URL.canParse(url)) return false;
+  const { protocol, username, password } = new URL(url);
+  return /^https?:$/.test(protocol) && username + password === "";
 }
 
 function readToolName(form: JsonObject, { path, issues }: FormContext): string | undefined {

@@ -25,7 +25,7 @@ import {
   readWord,
 } from "./draft.js";
 import { compileSchema, findForeignReference, moveSchema } from "./json-schema.js";
-import { isToolName } from "./mcp-form.js";
+import { isToolName, readServerUrl } from "./mcp-form.js";
 import { narrowToMethod } from "./request-fields.js";
 
 /** Whether a form is already a declaration. */
@@ -42,6 +42,7 @@ export function readReadyForm(form: JsonObject, context: FormContext): readonly 
     return [];
   }
   checkTemplate(routeTemplate, context);
+  readServerUrl(rest["serverUrl"], context);
   const foreign = findForeignReference(schema);
   if (foreign !== undefined) issues.add(`${path}.schema`, "references within the schema itself", foreign);
   const input = readInput(info["input"], context);

@@ -46,6 +46,8 @@ export interface Registration {
   readonly info: DiscoveryInfo;
   readonly schema: JsonSchema;
   readonly routeTemplate?: string;
+  /** Of a tool whose resource is an identifier such as `mcp://tool/add`: where its server is. */
+  readonly serverUrl?: string;
   readonly description?: string;
   readonly mimeType?: string;
   readonly serviceName?: string;

@@ -32,10 +32,21 @@ export type ListedResource =
 export function listedResource(claim: ResourceClaim): ListedResource {
   const { url } = claim;
   if (typeof url !== "string" || url === "") return refuse("the payment names no resource.url");
-  if (url.length > MAX_URL) return refuse(`resource.url is longer than ${MAX_URL} characters`);
-  if (/[\s\p{Cc}\p{Surrogate}]/u.test(url) || !URL.canParse(url)) return refuse("resource.url is not an absolute URL");
+  const problem = problemOfUrl(url);
+  if (problem !== undefined) return refuse(`resource.url ${problem}`);
   const parsed = new URL(url);
   return parsed.protocol === "mcp:" ? listedTool(url, claim) : listedUrl(parsed, claim);
+}
+
+function problemOfUrl(url: string): string | undefined {
+  if (url.length > MAX_URL) return `is longer than ${MAX_URL} characters`;
+  return /[\s\p{Cc}\p{Surrogate}]/u.test(url) || !URL.canParse(url) ? "is not an absolute URL" : undefined;
+}
+
+/** Why a catalog cannot ask the server of a tool at this URL, as the end of a sentence. Never throws. */
+export function problemOfServer(url: unknown, allowLocal: boolean): string | undefined {
+  if (typeof url !== "string") return "is not an absolute URL";
+  return problemOfUrl(url) ?? problemOfOrigin(new URL(url), allowLocal);
 }
 
 function listedTool(url: string, { type, routeTemplate }: ResourceClaim): ListedResource {
@@ -46,7 +57,7 @@ function listedTool(url: string, { type, routeTemplate }: ResourceClaim): Listed
 function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: ResourceClaim): ListedResource {
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
-  if (problem !== undefined) return refuse(problem);
+  if (problem !== undefined) return refuse(`resource.url ${problem}`);
   if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
   const badTemplate = problemOfPath(routeTemplate, pathname, pathParams);
   return badTemplate === undefined
@@ -55,11 +66,11 @@ function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: Resource
 }
 
 function problemOfOrigin({ protocol, hostname, username, password }: URL, allowLocal: boolean): string | undefined {
-  if (protocol !== "https:" && protocol !== "http:") return "resource.url is neither https nor an MCP identifier";
-  if (username !== "" || password !== "") return "resource.url holds a user name or a password";
+  if (protocol !== "https:" && protocol !== "http:") return "is neither https nor an MCP identifier";
+  if (username !== "" || password !== "") return "holds a user name or a password";
   if (allowLocal) return undefined;
-  if (protocol !== "https:") return "resource.url is not https";
-  return isPublicHost(hostname) ? undefined : "resource.url has a private host";
+  if (protocol !== "https:") return "is not https";
+  return isPublicHost(hostname) ? undefined : "has a private host";
 }
 
 function refuse(reason: string): ListedResource {

@@ -229,7 +229,11 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
     { bazaar: schemaWith({ $defs: { ...fanOut, d40: {} }, $ref: "#/$defs/d0" }) },
     /too much work/,
   ],
-  ["is too long", { bazaar: inputWith({ queryParams: { city: "x".repeat(17_000) } }) }, /longer than 16384 bytes/],
+  [
+    "is too long",
+    { bazaar: inputWith({ queryParams: { city: "x".repeat(17_000) } }) },
+    /has 17\d{3} bytes, more than 16384/,
+  ],
   ["is too deep", { bazaar: inputWith({ queryParams: nested(30) as object }) }, /nested deeper/],
   ["has too many values", { bazaar: inputWith({ queryParams: wide(2_001) }) }, /more than 2000 values/],
   [

@@ -10,12 +10,11 @@
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject, isNetwork } from "@farebox/core/protocol";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
-import { problemOfJson, problemOfReferences } from "../document-limits.js";
+import { DECLARATION_LIMITS, problemOfDeclaration, problemOfJson } from "../document-limits.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
-import { isPublicHost, listedResource } from "./listed-resource.js";
+import { isPublicHost, listedResource, problemOfServer } from "./listed-resource.js";
 import { problemOfInstance } from "./schema-check.js";
 
-const LIMITS = { bytes: 16 * 1_024, depth: 24, values: 2_000 };
 const MAX_DESCRIPTION = 500;
 const MAX_MIME_TYPE = 100;
 const MAX_REASON = 300;
@@ -42,7 +41,7 @@ function readUnchecked(request: unknown, rules: RegistrationRules): ReadRegistra
   if (declaration === undefined || declaration === null) return { kind: "none" };
   if (!isJsonObject(declaration)) return rejected("the bazaar extension is not an object");
   if (!isJsonObject(resource)) return rejected("the payment names no resource");
-  const problem = problemOfJson(declaration, LIMITS) ?? problemOfReferences(declaration);
+  const problem = problemOfDeclaration(declaration);
   if (problem !== undefined) return rejected(`the bazaar extension ${problem}`);
   return readDeclaration(declaration, resource, request as JsonObject, rules);
 }
@@ -70,10 +69,22 @@ function readDeclaration(
   });
   if (!listed.ok) return rejected(listed.reason);
   if (leadsElsewhere(input, listed.resource)) return rejected("info.input names a resource of another origin");
+  // A URL says where the server is. An identifier does not.
+  const server =
+    URL.canParse(listed.resource) && new URL(listed.resource).protocol === "mcp:"
+      ? declaration["serverUrl"]
+      : undefined;
+  const unreachable = server === undefined ? undefined : problemOfServer(server, allowLocal);
+  if (unreachable !== undefined) return rejected(`serverUrl ${unreachable}`);
   const offer = readOffer(request);
   if (offer === undefined) return rejected("the payment requirements are malformed");
   const toolName = type === "mcp" ? (toolNameOf(input) ?? "") : "";
-  const declared = { info: copy(info) as DiscoveryInfo, schema: copy(schema), ...text("routeTemplate", routeTemplate) };
+  const declared = {
+    info: copy(info) as DiscoveryInfo,
+    schema: copy(schema),
+    ...text("routeTemplate", routeTemplate),
+    ...text("serverUrl", server),
+  };
   const registration = {
     type,
     resource: listed.resource,
@@ -166,7 +177,7 @@ function problemOfResource({ description, mimeType }: JsonObject): string | unde
   if (!isTextUpTo(description, MAX_DESCRIPTION))
     return `resource.description is longer than ${MAX_DESCRIPTION} characters`;
   if (!isTextUpTo(mimeType, MAX_MIME_TYPE)) return "resource.mimeType is not a media type";
-  const problem = problemOfJson([description ?? "", mimeType ?? ""], LIMITS);
+  const problem = problemOfJson([description ?? "", mimeType ?? ""], DECLARATION_LIMITS);
   return problem === undefined ? undefined : `resource ${problem}`;
 }
 

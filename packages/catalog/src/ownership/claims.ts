@@ -9,7 +9,7 @@
 import type { Registered, RegisteredOffer, Registration } from "@farebox/bazaar/facilitator";
 import { keepOffers, mergeService, putOffer, type Service } from "../service.js";
 import type { Inquiry } from "./owner-check.js";
-import { isSameTerms, type Outcome, questionOf } from "./proof.js";
+import { isIdentifier, isSameTerms, type Outcome, questionOf } from "./proof.js";
 
 /** What happens to entries that the owner of the URL has not confirmed. */
 export type Unverified = "hide" | "last" | "show";
@@ -65,14 +65,19 @@ export interface ClaimResult {
   readonly entry?: ClaimedEntry;
 }
 
+interface Registering {
+  readonly unverified: Unverified;
+  readonly nowMs: number;
+}
+
 /** Takes the registration of a payment: lists it if its offer is confirmed, and otherwise lets it wait for the check. */
 export function claimEntry(
   entry: ClaimedEntry,
   registration: Registration,
-  { unverified, nowMs }: { readonly unverified: Unverified; readonly nowMs: number },
+  { unverified, nowMs, origin }: Registering & { readonly origin: string | undefined },
 ): ClaimResult {
   const { claims } = entry;
-  const question = questionOf(registration);
+  const question = questionOf(registration, origin);
   if (question === undefined) return claimUnchecked(entry, registration, { unverified, nowMs });
   const inquiry: Inquiry = { question, terms: termsOf(registration.offer) };
   const known = claims.find((claim) => isSameClaim(claim, inquiry));
@@ -120,14 +125,22 @@ function refuse({ reason }: { readonly reason: string }): Registered {
 }
 
 const NO_SERVER =
-  "the resource names no server that could confirm the payee; set resource.url to the URL of the MCP server";
+  "the resource names no server that could confirm the payee; set serverUrl, or resource.url, to the URL of the MCP server";
+
+/** Any server may have a tool of this name. The first that says so keeps it. */
+const TAKEN = {
+  kind: "denied",
+  reason: "another server has confirmed a tool of this name; set resource.url to the URL of the MCP server",
+} as const;
 
 /** Believes the first payee, where the operator wants that and no owner is known. */
 function claimUnchecked(
   { service, claims }: ClaimedEntry,
   registration: Registration,
-  { unverified, nowMs }: { readonly unverified: Unverified; readonly nowMs: number },
+  { unverified, nowMs }: Registering,
 ): ClaimResult {
+  const isNamed = isIdentifier(registration.resource);
+  if (isNamed && claims.some(isConfirmed)) return { registered: { kind: "rejected", reason: TAKEN.reason } };
   if (unverified === "hide") return { registered: { kind: "rejected", reason: NO_SERVER } };
   if (claims.some(isConfirmed)) return { registered: { kind: "processing" } };
   const merged = mergeService(service, registration, nowMs);
@@ -144,10 +157,21 @@ export function applyOutcomes(
   const applied = outcomes.reduce<ClaimedEntry>((current, [inquiry, outcome]) => {
     const claim = current.claims.find((one) => isSameClaim(one, inquiry));
     // Claims of others may have pushed it out in the meantime. What the server says holds all the same.
+    if (outcome.kind === "confirmed" && isTaken(current.claims, inquiry))
+      return claim === undefined ? current : fail(current, claim, { outcome: TAKEN, nowMs });
     if (outcome.kind === "confirmed") return confirm(current, claim ?? inquiry, { declared: outcome.declared, nowMs });
     return claim === undefined ? current : fail(current, claim, { outcome, nowMs });
   }, entry);
   return withVerification(applied);
+}
+
+function isTaken(claims: readonly Claim[], inquiry: Inquiry): boolean {
+  return claims.some((claim) => isConfirmed(claim) && serverOf(claim) !== serverOf(inquiry));
+}
+
+/** The server that decides about a claim. Those for a URL have one; any server may claim the name of a tool. */
+export function serverOf({ question }: Inquiry): string {
+  return new URL(question.url).origin;
 }
 
 /** Lists what the server declares. The payment only led to it. */
@@ -202,7 +226,9 @@ function fail(
   const failed: Claim = { ...claim, failures, failure: outcome, dueMs: nowMs + delayOf(failures, kind) };
   const isFading = confirmedMs !== undefined && kind !== "denied" && nowMs < confirmedMs + GONE_MS;
   const isForgotten = confirmedMs === undefined ? failures > MAX_FAILURES : !isFading;
-  const isKept = isFading || (confirmedMs === undefined && kind === "unreachable");
+  // A server that has not confirmed the name of a tool says nothing about others that have it.
+  const isOthers = confirmedMs === undefined && isIdentifier(claim.question.resource);
+  const isKept = isFading || isOthers || (confirmedMs === undefined && kind === "unreachable");
   return {
     service: isKept ? service : service && keepOffers(service, (...offer) => !isClaimedBy([claim], ...offer)),
     // A failed claim keeps its place, so that newer ones are checked first.
@@ -236,7 +262,8 @@ function isClaimedBy(claims: readonly Claim[], method: string, offer: Registered
 }
 
 function isSameClaim(one: Inquiry, other: Inquiry): boolean {
-  return one.question.method === other.question.method && isSameTerms(one.terms, other.terms);
+  const isSame = one.question.method === other.question.method && serverOf(one) === serverOf(other);
+  return isSame && isSameTerms(one.terms, other.terms);
 }
 
 function termsOf({ scheme, network, asset, payTo }: RegisteredOffer): Inquiry["terms"] {

@@ -5,6 +5,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { Registered, Registration } from "@farebox/bazaar/facilitator";
+import { facetsOfFilter } from "../facets.js";
 import { readService, type Service } from "../service.js";
 import type { CatalogStore, Decide, DueEntry, EntryChange, EntryChecks, EntryKey } from "../store.js";
 import {
@@ -14,10 +15,12 @@ import {
   claimEntry,
   dueClaims,
   nextDueOf,
+  serverOf,
   type Unverified,
 } from "./claims.js";
 import { type HostLookup, lookupLocal, lookupPublic } from "./guarded-fetch.js";
 import { createOwnerCheck } from "./owner-check.js";
+import { isIdentifier } from "./proof.js";
 
 /** Where claims are kept, and how they are checked. */
 export interface OwnersDeps {
@@ -49,6 +52,8 @@ const LEASE_MS = 60_000;
 const POLL_MS = 15_000;
 /** The same, while claims wait for their turn. */
 const WAKE_MS = 1_000;
+/** Entries of a payee that are searched for its server. */
+const MAX_SEARCHED = 10;
 
 /** Creates the owners, and starts to check their claims. */
 export function createOwners(deps: OwnersDeps): Owners {
@@ -91,10 +96,14 @@ export function createOwners(deps: OwnersDeps): Owners {
 
   async function checkEntry({ id, claims }: DueEntry): Promise<void> {
     const due = dueClaims(readClaims(claims), now());
-    const { outcomes, waitMs } = await check(due);
+    // Several servers may claim the name of a tool. One that has to wait holds up no other.
+    const checks = await Promise.all(byServer(due).map(async (some) => ({ some, ...(await check(some)) })));
     if (signal.aborted) return;
     const [first] = due;
-    const known = due.flatMap((claim, at) => (outcomes[at] === undefined ? [] : [[claim, outcomes[at]] as const]));
+    const known = checks.flatMap(({ some, outcomes }) =>
+      some.flatMap((claim, at) => (outcomes[at] === undefined ? [] : [[claim, outcomes[at]] as const])),
+    );
+    const waitMs = Math.max(0, ...checks.map((one) => one.waitMs));
     if (waitMs > 0) startSoon();
     if (first === undefined || known.length === 0) return store.postpone(id, now() + Math.max(waitMs, WAKE_MS));
     const { resource, toolName } = first.question;
@@ -127,15 +136,26 @@ export function createOwners(deps: OwnersDeps): Owners {
     return isHidden ? { ...change, facets: [] } : change;
   }
 
+  /** Where a payee sells that has the name of a tool and no server: at the first server that confirms another offer of that payee. */
+  async function originOfPayee({ resource, serverUrl, offer }: Registration): Promise<string | undefined> {
+    if (!isIdentifier(resource) || serverUrl !== undefined) return undefined;
+    const facets = facetsOfFilter({ payTo: offer.payTo, verified: true });
+    const found = await store.list({ facets, limit: MAX_SEARCHED, offset: 0, after: 0 });
+    const urls = found.map(readService).map((service) => service.methods[0]?.serverUrl ?? service.resource);
+    const url = urls.find((one) => !isIdentifier(one));
+    return url && new URL(url).origin;
+  }
+
   const timer = setInterval(start, POLL_MS);
   timer.unref();
 
   return {
     async register(registration) {
       const { resource, toolName } = registration;
+      const origin = await originOfPayee(registration);
       let registered: Registered = { kind: "processing" };
       await store.update({ resource, toolName }, (found) => {
-        const result = claimEntry(readEntry(found), registration, { unverified, nowMs: now() });
+        const result = claimEntry(readEntry(found), registration, { unverified, nowMs: now(), origin });
         ({ registered } = result);
         const leasedMs = found?.checks.leasedMs ?? 0;
         return result.entry && changeFor({ resource, toolName }, result.entry, { found, leasedMs, earliestMs: 0 });
@@ -154,6 +174,16 @@ export function createOwners(deps: OwnersDeps): Owners {
       await Promise.all(running);
     },
   };
+}
+
+/** Claims of one entry, by the server that decides about them. */
+function byServer(claims: readonly Claim[]): readonly (readonly Claim[])[] {
+  const servers = new Map<string, Claim[]>();
+  for (const claim of claims) {
+    const server = serverOf(claim);
+    servers.set(server, [...(servers.get(server) ?? []), claim]);
+  }
+  return [...servers.values()];
 }
 
 type Found = Parameters<Decide>[0];

@@ -50,12 +50,17 @@ interface Refused {
 
 const MAX_QUERY = 2_000;
 
-/** The question for a registration; `undefined` where there is no server, as for `mcp://tool/x`. */
-export function questionOf(registration: Registration): Question | undefined {
-  const { type, resource, toolName, info, routeTemplate } = registration;
-  if (!/^https?:/.test(resource) || !URL.canParse(resource)) return undefined;
+/**
+ * The question for a registration; `undefined` where no server is known, as for `mcp://tool/x` alone.
+ *
+ * @param origin - The server of a resource that is no URL, if the registration does not say it.
+ */
+export function questionOf(registration: Registration, origin?: string): Question | undefined {
+  const { type, resource, toolName, info, routeTemplate, serverUrl = origin } = registration;
+  const server = isIdentifier(resource) ? serverUrl : resource;
+  if (server === undefined || !URL.canParse(server)) return undefined;
   const { method } = info.input;
-  const url = new URL(resource);
+  const url = new URL(server);
   if (routeTemplate !== undefined) url.pathname = fillTemplate(routeTemplate, info.input["pathParams"]);
   const query = queryOf(info.input["queryParams"]);
   if (type === "http" && query.length <= MAX_QUERY) url.search = query;
@@ -64,6 +69,11 @@ export function questionOf(registration: Registration): Question | undefined {
     method: type === "http" && typeof method === "string" ? method : "",
     ...(routeTemplate === undefined ? {} : { routeTemplate }),
   };
+}
+
+/** Whether a resource is the name of a tool, `mcp://tool/x`, which any server may have. */
+export function isIdentifier(resource: string): boolean {
+  return !/^https?:/.test(resource);
 }
 
 /** Puts the declared parameters into `/users/:id`. A parameter without a value keeps its name. */
@@ -143,7 +153,7 @@ function confirm(
 /** Reads the declaration of the server itself like that of a payment, with the same limits. */
 function readDeclared(
   question: Question,
-  { offer, url, resource, declaration = undeclaredTool(question) }: NamedOffer,
+  { offer, url, resource, declaration = undeclaredTool(question, resource) }: NamedOffer,
   rules: RegistrationRules,
 ): Outcome {
   if (declaration === undefined) return UNDECLARED;
@@ -160,15 +170,21 @@ function readDeclared(
     rules,
   );
   if (read.kind !== "registration") return UNREADABLE;
-  const { registration: declared } = read;
+  const declared = withOwnServer(read.registration, question);
   const isSame = declared.resource === question.resource && declared.toolName === question.toolName;
   const isSameMethod = question.method === "" || declared.info.input.method === question.method;
   return isSame && isSameMethod ? { kind: "confirmed", declared } : ELSEWHERE;
 }
 
+/** A server speaks for itself only. */
+function withOwnServer(declared: Registration, { url }: Question): Registration {
+  const { serverUrl, ...rest } = declared;
+  return serverUrl === undefined || new URL(serverUrl).origin === new URL(url).origin ? declared : rest;
+}
+
 /** A document that names a tool lists it, even without a declaration. */
-function undeclaredTool({ type, toolName }: Question): JsonObject | undefined {
-  return type === "mcp" ? { info: { input: { type, toolName, inputSchema: {} } }, schema: {} } : undefined;
+function undeclaredTool({ type, toolName }: Question, { serverUrl }: JsonObject): JsonObject | undefined {
+  return type === "mcp" ? { info: { input: { type, toolName, inputSchema: {} } }, schema: {}, serverUrl } : undefined;
 }
 
 /** Reads the 402 of a resource: the challenge in the header, or in the body. */
@@ -225,10 +241,11 @@ export function readWellKnown(text: string, origin: string): readonly NamedRoute
   return listed.slice(0, MAX_ITEMS).flatMap((item) => {
     const url = isJsonObject(item) ? (item["resource"] ?? item["url"]) : undefined;
     if (!isJsonObject(item) || typeof url !== "string" || !URL.canParse(url, origin)) return [];
-    const { type, method, toolName, accepts, extensions, routeTemplate } = item;
+    const { type, method, toolName, accepts, extensions, routeTemplate, serverUrl } = item;
     const declared = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
     const template = typeof routeTemplate === "string" ? { routeTemplate } : {};
-    const declaration = isJsonObject(declared) ? { ...template, ...declared } : undefined;
+    const server = typeof serverUrl === "string" ? { serverUrl } : {};
+    const declaration = isJsonObject(declared) ? { ...template, ...server, ...declared } : undefined;
     return {
       type: type === "mcp" ? "mcp" : "http",
       url: new URL(url, origin).href,

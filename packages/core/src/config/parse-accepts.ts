@@ -6,7 +6,7 @@
 import { type Issues, issuePath } from "../issues.js";
 import type { PaymentOption, PayToFunction, PriceFunction, SettleTime } from "../options.js";
 import { microsOf } from "../price/dollars.js";
-import { type AssetPrice, formatAmount, isZeroPrice } from "../price/price.js";
+import { type AssetPrice, formatAmount, isPricedInDollars, isZeroPrice } from "../price/price.js";
 import {
   type CompiledOption,
   type DynamicTerms,
@@ -163,7 +163,10 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
     const offer = terms.ok ? createOffer(scheme, terms, { network, ...quoted }) : undefined;
     return [{ kind: "dynamic", terms: dynamic, offer }];
   }
-  return terms.ok ? [{ kind: "fixed", offer: createOffer(scheme, terms, { network, ...wire }) }] : [];
+  const isInDollars = isPricedInDollars(read.price);
+  return terms.ok
+    ? [{ kind: "fixed", offer: createOffer(scheme, { ...terms, isInDollars }, { network, ...wire }) }]
+    : [];
 }
 
 /** The exposure is in dollars, so the asset has to be worth one. And no response may cost the seller more than it allows. */

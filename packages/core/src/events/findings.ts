@@ -31,6 +31,7 @@ export type FindingCode =
   | "FAREBOX_CHALLENGE_LARGE"
   | "FAREBOX_CHALLENGE_TOO_LARGE"
   | "FAREBOX_TEMPLATE_NOT_LISTABLE"
+  | "FAREBOX_DECLARATION_NOT_LISTABLE"
   | "FAREBOX_PATH_PARAM_UNKNOWN"
   | "FAREBOX_EXAMPLE_MISSING"
   | "FAREBOX_TOOL_URL_UNKNOWN"
@@ -326,10 +327,12 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
   FAREBOX_CHALLENGE_TOO_LARGE: "Reduce accepts, or shorten its URL and its extensions",
   FAREBOX_TEMPLATE_NOT_LISTABLE:
     "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",
+  FAREBOX_DECLARATION_NOT_LISTABLE:
+    "Shorten its schemas, descriptions and examples: catalogs take 16 KB of JSON, 24 levels and 2000 values",
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_TOOL_URL_UNKNOWN:
-    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set; and leave out resource.url, or write the server's there",
+    "Set serverUrl in createPaidTools: the URL of the MCP server, or its path if publicUrl is set",
   FAREBOX_LISTING_REJECTED: "Fix what the reason names; if it is unclear, ask the facilitator's operator",
   FAREBOX_BODY_NOT_PARSED: "Mount a body parser, such as express.json(), before the payment middleware",
   FAREBOX_FACILITATOR_DOWN: "Correct its URL or headers; if it is down, wait for it, or add another facilitator",

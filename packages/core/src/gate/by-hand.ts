@@ -134,7 +134,10 @@ export interface PaymentByHand {
 
 /** About one settlement. */
 export interface SettleOptionsByHand {
-  /** For a scheme that charges less than was authorized: `"10000"`, `"12.34%"` or `"$0.0123"`. Default: as metered, or all. */
+  /**
+   * For a scheme that charges less than was authorized: `"10000"`, `"12.34%"`, or `"$0.0123"` if the price is in dollars. Default: as
+   * metered, or all.
+   */
   readonly amount?: string | undefined;
   /**
    * What the client is about to get. It is kept until the client has it, so that the same payment sent again gets it, too. A

@@ -12,6 +12,7 @@ import { parseSettlementAmount } from "../price/settlement-amount.js";
 import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
 import { isOfPayments, isSettlementOverrides } from "../protocol/headers.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
+import { authorizedBy } from "../scheme/offer.js";
 import type { StoredAnswer } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
 import type { GateResponse, Headers } from "./responses.js";
@@ -205,7 +206,7 @@ export function contradicts(
   const { route, offer } = paid;
   const overrides = found.filter(([name]) => isSettlementOverrides(name));
   if (overrides.length < found.length) findings.add(foreignPaymentFinding(route.key));
-  const authorized = { maximum: offer.amount, decimals: offer.asset.decimals };
+  const authorized = authorizedBy(offer);
   const isOther = overrides.some(([, value]) => {
     const json = parseJson(String(value));
     const asked = json.ok && isJsonObject(json.value) ? json.value["amount"] : undefined;

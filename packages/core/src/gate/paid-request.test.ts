@@ -7,7 +7,12 @@ import { createTestScheme, NETWORK, PAY_TO, type PaymentOverrides, paymentOf } f
 
 const OFFER = createOffer(
   createTestScheme(),
-  { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: { name: "USDC" } }, amount: 10_000n, payTo: PAY_TO },
+  {
+    asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: { name: "USDC" } },
+    amount: 10_000n,
+    payTo: PAY_TO,
+    isInDollars: true,
+  },
   { network: NETWORK, maxTimeoutSeconds: 300, extra: {} },
 );
 const RESOURCE = { url: "https://shop.example/weather", description: "Weather", mimeType: "" };

@@ -23,7 +23,11 @@ const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
 const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
 
 function offerOf(allowsLess: boolean) {
-  return createOffer(createTestScheme({ allowsLess }), { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, WIRE);
+  return createOffer(
+    createTestScheme({ allowsLess }),
+    { asset: ASSET, amount: 10_000n, payTo: PAY_TO, isInDollars: true },
+    WIRE,
+  );
 }
 
 describe("an amount to settle", () => {
@@ -45,7 +49,7 @@ describe("an amount to settle", () => {
 
   test("an amount converts dollars by the decimals of the offer's asset", () => {
     const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
-    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO };
+    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO, isInDollars: true };
     const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
     charged.settle("$0.0123");
     expect(charged.value).toBe(12_300_000_000_000_000n);

@@ -15,7 +15,7 @@ import {
   parseSettlementAmount,
   type SettlementAmount,
 } from "../price/settlement-amount.js";
-import type { Offer } from "../scheme/offer.js";
+import { authorizedBy, type Offer } from "../scheme/offer.js";
 
 /** A payment, for its handler: `req.payment`. */
 export interface Payment {
@@ -44,8 +44,8 @@ export interface Payment {
   readonly signal: AbortSignal;
   /**
    * Sets how much is charged by a scheme that allows less than was authorized (`upto`): `"10000"` in atomic units,
-   * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up. `"0"` charges nothing. The last call counts,
-   * until the response ends or streams. If an amount was refused and no good one is set afterwards, nothing is charged and the
+   * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up, if the price is in dollars, too. `"0"` charges nothing. The
+   * last call counts, until the response ends or streams. If an amount was refused and no good one is set afterwards, nothing is charged and the
    * client gets 500. Not enumerable.
    *
    * @throws AmountError when it is not an amount, or more than the maximum.
@@ -238,9 +238,9 @@ class PaidAmount implements ChargedAmount {
   readonly isAwaited = false;
   readonly #meter: Meter;
 
-  constructor({ asset }: Offer, value: bigint) {
+  constructor(offer: Offer, value: bigint) {
     this.value = value;
-    this.#meter = createMeter({ maximum: value, decimals: asset.decimals });
+    this.#meter = createMeter(authorizedBy(offer, value));
   }
 
   get remaining(): bigint {
@@ -301,9 +301,8 @@ class WholeAmount implements ChargedAmount {
   }
 
   settle(text: string): void {
-    const { asset, amount } = this.#offer;
-    const all = parseSettlementAmount(text, { maximum: amount, decimals: asset.decimals });
-    if (!this.#isOpen || !all.ok || all.amount !== amount) this.#refuse();
+    const all = parseSettlementAmount(text, authorizedBy(this.#offer));
+    if (!this.#isOpen || !all.ok || all.amount !== this.#offer.amount) this.#refuse();
     this.#refused = undefined;
   }
 
@@ -347,7 +346,7 @@ export class MeteredAmount implements ChargedAmount {
   constructor(offer: Offer, unmetered: Unmetered, deps?: MeteredAmountDeps) {
     this.#offer = offer;
     this.#unmetered = unmetered;
-    this.#meter = createMeter({ maximum: offer.amount, decimals: offer.asset.decimals });
+    this.#meter = createMeter(authorizedBy(offer));
     this.#deps = deps;
   }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createMeter } from "./settlement-amount.js";
 
-const CENTS = { maximum: 100_000n, decimals: 6 };
+const CENTS = { maximum: 100_000n, decimals: 6, isInDollars: true };
 
 describe("a meter", () => {
   test("a meter has no amount before the first call, which differs from zero", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatAmount, isZeroPrice, parseAtomic, parsePrice } from "./price.js";
+import { formatAmount, isPricedInDollars, isZeroPrice, parseAtomic, parsePrice } from "./price.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 const codeUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
@@ -289,4 +289,19 @@ describe("formatAmount", () => {
   test("writes an amount of any length", () => {
     expect(formatAmount(10n ** 50_000n + 1n, 50_000)).toHaveLength(50_002);
   });
+});
+
+test.each<[isIt: boolean, price: unknown]>([
+  [true, "$0.01"],
+  [true, "$0.01 USDT"],
+  [true, "0.01 USD"],
+  [true, "0.01 usd"],
+  [true, "0.01"],
+  [false, "0.01 USDT"],
+  [false, "0.01 USDCE"],
+  [false, { asset: "0xA", amount: "10000" }],
+  [false, () => "$0.01"],
+  [false, undefined],
+])("is in dollars, %s: %j", (isIt, price) => {
+  expect(isPricedInDollars(price)).toBe(isIt);
 });

@@ -131,6 +131,11 @@ export function isZeroPrice(price: string | AssetPrice): boolean {
   return typeof price === "string" ? ZERO.test(price) : price.amount === "0";
 }
 
+/** Whether a seller's price is written in dollars: with a dollar sign, in `USD`, or for price parsers as a bare decimal. */
+export function isPricedInDollars(price: unknown): boolean {
+  return typeof price === "string" && /^(?:\$.*|[\d.]+(?: USD)?)$/i.test(price);
+}
+
 /** Writes atomic units as a decimal: `formatAmount(1000n, 6)` is `"0.001"`. */
 export function formatAmount(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");

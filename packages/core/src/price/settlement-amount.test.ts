@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseSettlementAmount } from "./settlement-amount.js";
 
+const CENTS = { maximum: 100_000n, decimals: 6, isInDollars: true };
 const MAX_UINT256 = 2n ** 256n - 1n;
 
 describe("a settlement amount", () => {
@@ -26,7 +27,7 @@ describe("a settlement amount", () => {
     ["$0.00000149999999", 1n],
     ["$0.0999995", 100_000n],
   ])("reads %s of a maximum of ten cents as %d", (text, amount) => {
-    expect(parseSettlementAmount(text, { maximum: 100_000n, decimals: 6 })).toEqual({ ok: true, amount });
+    expect(parseSettlementAmount(text, CENTS)).toEqual({ ok: true, amount });
   });
 
   test.each<[text: unknown, expected: RegExp]>([
@@ -73,16 +74,29 @@ describe("a settlement amount", () => {
     [{ amount: "1" }, /atomic units/],
     [["1"], /atomic units/],
   ])("refuses %s", (text, expected) => {
-    expect(parseSettlementAmount(text, { maximum: 100_000n, decimals: 6 })).toEqual({
+    expect(parseSettlementAmount(text, CENTS)).toEqual({
       ok: false,
       expected: expect.stringMatching(expected),
     });
   });
 
   test("refuses dollars for an asset with unknown decimals", () => {
-    const unknown = { maximum: 100n, decimals: undefined };
-    expect(parseSettlementAmount("$0.1", unknown)).toMatchObject({ ok: false, expected: /decimals are not known/ });
+    const unknown = { maximum: 100n, decimals: undefined, isInDollars: true };
+    expect(parseSettlementAmount("$0.1", unknown)).toMatchObject({
+      ok: false,
+      expected: expect.stringMatching(/decimals are not known/),
+    });
     expect(parseSettlementAmount("50%", unknown)).toEqual({ ok: true, amount: 50n });
+  });
+
+  test("refuses dollars beside a price that is not in dollars, and no other form", () => {
+    const atomic = { ...CENTS, isInDollars: false };
+    expect(parseSettlementAmount("$0.01", atomic)).toMatchObject({
+      ok: false,
+      expected: expect.stringMatching(/not written in dollars/),
+    });
+    expect(parseSettlementAmount("10%", atomic)).toEqual({ ok: true, amount: 10_000n });
+    expect(parseSettlementAmount("7", atomic)).toEqual({ ok: true, amount: 7n });
   });
 });
 
@@ -103,7 +117,7 @@ const floor = ({ above, below }: Rational) => above / below;
 const halfUp = ({ above, below }: Rational) => (2n * above + below) / (2n * below);
 const times = (a: Rational, b: bigint): Rational => ({ above: a.above * b, below: a.below });
 
-function expectAmount(text: string, authorized: { maximum: bigint; decimals: number }, exact: bigint): void {
+function expectAmount(text: string, authorized: typeof CENTS, exact: bigint): void {
   const read = parseSettlementAmount(text, authorized);
   if (exact > authorized.maximum) expect(read.ok).toBe(false);
   else expect(read).toEqual({ ok: true, amount: exact });
@@ -111,7 +125,7 @@ function expectAmount(text: string, authorized: { maximum: bigint; decimals: num
 
 const maxima = fc.oneof(fc.bigInt(0n, MAX_UINT256), fc.bigInt(0n, 10_000n), fc.constantFrom(0n, 1n, MAX_UINT256));
 const decimalsOf = fc.integer({ min: 0, max: 36 });
-const authorizations = fc.record({ maximum: maxima, decimals: decimalsOf });
+const authorizations = fc.record({ maximum: maxima, decimals: decimalsOf, isInDollars: fc.constant(true) });
 const digits = (most: number) => fc.stringMatching(new RegExp(`^\\d{1,${most}}$`));
 
 describe("compared with rational arithmetic", () => {

@@ -10,6 +10,8 @@ export interface Authorized {
   readonly maximum: bigint;
   /** Decimals of the asset, 0 to 36; `undefined` if only its address is known. */
   readonly decimals: number | undefined;
+  /** Whether the seller wrote the price in dollars: only then an amount may be written in dollars, too. */
+  readonly isInDollars: boolean;
 }
 
 /** Atomic units to take, or a description of valid amounts. `isTooMuch`: it is an amount, and there is not so much left. */
@@ -47,7 +49,7 @@ export type ExactAmount =
  *
  * - `"10000"`: atomic units.
  * - `"12.34%"`: a percentage of the maximum, with at most two decimals, rounded down to an atomic unit.
- * - `"$0.0123"`: dollars, by the asset's decimals, rounded half up to an atomic unit.
+ * - `"$0.0123"`: dollars, by the asset's decimals, rounded half up to an atomic unit. Only beside a price in dollars.
  *
  * `"0"`, `"0%"` and `"$0"` take nothing. An amount above the maximum is refused, never reduced.
  */
@@ -61,12 +63,12 @@ export function parseSettlementAmount(text: unknown, authorized: Authorized): Se
 }
 
 /** Reads the same forms without rounding and without a maximum, in parts of an atomic unit ({@link PARTS_PER_UNIT}). */
-function readExactly(text: unknown, { maximum, decimals }: Authorized): ExactAmount {
-  if (typeof text !== "string") return { ok: false, expected: FORMS };
-  return (
-    readAtomic(text) ?? readPercent(text, maximum) ?? readDollars(text, decimals) ?? { ok: false, expected: FORMS }
-  );
+function readExactly(text: unknown, authorized: Authorized): ExactAmount {
+  if (typeof text !== "string") return NO_FORM;
+  return readAtomic(text) ?? readPercent(text, authorized.maximum) ?? readDollars(text, authorized) ?? NO_FORM;
 }
+
+const NO_FORM: ExactAmount = Object.freeze({ ok: false, expected: FORMS });
 
 /** Rounds parts to whole atomic units. */
 function roundHalfUp(parts: bigint): bigint {
@@ -84,14 +86,17 @@ function readPercent(text: string, maximum: bigint): ExactAmount | undefined {
   return { ok: true, parts: (maximum * hundredths * PARTS_PER_UNIT) / PARTS_OF_WHOLE, form: "percent" };
 }
 
-function readDollars(text: string, decimals: number | undefined): ExactAmount | undefined {
+function readDollars(text: string, { decimals, isInDollars }: Authorized): ExactAmount | undefined {
   const { whole, fraction = "" } = DOLLARS.exec(text)?.groups ?? {};
   if (whole === undefined) return undefined;
-  if (decimals === undefined) {
-    return { ok: false, expected: "atomic units or a percentage, because the asset's decimals are not known" };
-  }
+  if (!isInDollars) return notInDollars("the price is not written in dollars");
+  if (decimals === undefined) return notInDollars("the asset's decimals are not known");
   const parts = BigInt(whole + fraction) * 10n ** BigInt(MOST_DECIMALS + decimals - fraction.length);
   return { ok: true, parts, form: "dollars" };
+}
+
+function notInDollars(because: string): ExactAmount {
+  return { ok: false, expected: `atomic units or a percentage, because ${because}` };
 }
 
 /** So many units of something, at a price for each: `{ tokens: 31, price: "$0.000002" }`. */

@@ -11,7 +11,7 @@ const NETWORKS = ["eip155:1", "eip155:2"];
 const OFFERS = NETWORKS.map((network) =>
   createOffer(
     createTestScheme(),
-    { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO },
+    { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO, isInDollars: true },
     { network, maxTimeoutSeconds: 300, extra: {} },
   ),
 );
@@ -95,7 +95,12 @@ test("a finding names the offer that no facilitator supports", () => {
 });
 
 describe("an offer that needs data of a facilitator", () => {
-  const TERMS = { asset: { id: "M", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: "S" };
+  const TERMS = {
+    asset: { id: "M", symbol: "USDC", decimals: 6, extra: {} },
+    amount: 10_000n,
+    payTo: "S",
+    isInDollars: true,
+  };
 
   function createCompleted(own: JsonObject = {}) {
     const completeExtra = ({ feePayer }: JsonObject) => (typeof feePayer === "string" ? { feePayer } : undefined);
@@ -192,7 +197,7 @@ describe("an extension of a scheme", () => {
   const scheme = createTestScheme({ extensionsFor: () => ({ sponsoring: declared, other: declared }) });
   const offer = createOffer(
     scheme,
-    { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO },
+    { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO, isInDollars: true },
     { network: "eip155:1", maxTimeoutSeconds: 300, extra: {} },
   );
 

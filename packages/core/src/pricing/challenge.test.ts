@@ -25,7 +25,7 @@ function offer(network: string = NETWORK, amount = 10_000n): Offer {
   };
   return createOffer(
     createTestScheme(),
-    { asset, amount, payTo: PAY_TO },
+    { asset, amount, payTo: PAY_TO, isInDollars: true },
     { network, maxTimeoutSeconds: 60, extra: {} },
   );
 }

@@ -7,7 +7,7 @@
 import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { BodyNotParsedError, PriceError } from "../errors.js";
 import type { PriceRequest } from "../options.js";
-import { type AssetPrice, parseAtomic } from "../price/price.js";
+import { type AssetPrice, isPricedInDollars, parseAtomic } from "../price/price.js";
 import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import { showsAll, writeCanonicalText } from "../protocol/canonical-text.js";
 import type { AcceptedRequirements } from "../protocol/documents.js";
@@ -137,13 +137,16 @@ function offerOf(
 
 function sealedTerms(
   { scheme: { scheme }, network, maxTimeoutSeconds, extra }: DynamicTerms,
-  { asset, payTo, amount }: Compiled,
+  { asset, payTo, amount, isInDollars }: Compiled,
   request: QuotedTerms["request"],
 ): QuotedTerms {
   const words = priceWords(asset.priceExtra, extra);
-  const offered = digestOfValue([asset.extra, extra, maxTimeoutSeconds, ...(words === undefined ? [] : [words])]);
+  const noted = [...(words === undefined ? [] : [words]), ...(isInDollars ? [] : [NOT_IN_DOLLARS])];
+  const offered = digestOfValue([asset.extra, extra, maxTimeoutSeconds, ...noted]);
   return { request, scheme, network, asset: asset.id, payTo, amount: amount.toString(), extra: offered };
 }
+
+const NOT_IN_DOLLARS = "not in dollars";
 
 /** What a price adds to `extra`, without what stands there anyway; `undefined`: nothing. */
 function priceWords(
@@ -381,7 +384,7 @@ function readQuotedOffer(
     if (!sameNetwork(terms.network, network) || terms.scheme.scheme !== scheme) continue;
     const compiled = compileClaimed(terms, { asset, amount, extra, payTo });
     if (compiled === undefined) continue;
-    for (const claimed of withWords(terms, compiled, extra)) {
+    for (const claimed of readingsOf(terms, compiled, extra)) {
       const state = checkSeal(quotes, quote, () => sealedTerms(terms, claimed, values), nowSeconds);
       if (state === "good") return { state, offer: offerOf(terms, claimed, quote) };
       if (state === "lapsed") return { state, offer: offerOf(withExtra(terms, extra), claimed, quote) };
@@ -390,16 +393,19 @@ function readQuotedOffer(
   return undefined;
 }
 
-/** The terms as claimed: the price has added nothing to `extra`, or all that neither the option nor a facilitator has. */
-function withWords(
+/**
+ * The terms as claimed: the price has added nothing to `extra`, or all that neither the option nor a facilitator has. And it was written in
+ * dollars, or not. Only the seal tells which.
+ */
+function readingsOf(
   { scheme, extra }: DynamicTerms,
   compiled: Compiled,
   seen: OfferAsset["extra"],
 ): readonly Compiled[] {
   const { priceExtra, ...asset } = compiled.asset;
-  const plain = { ...compiled, asset };
   const words = priceWords(priceExtra, extra, scheme.completeExtra?.(seen) ?? {});
-  return words === undefined ? [plain] : [plain, { ...compiled, asset: { ...asset, priceExtra: words } }];
+  const assets = words === undefined ? [asset] : [asset, { ...asset, priceExtra: words }];
+  return assets.flatMap((one) => [true, false].map((isInDollars) => ({ ...compiled, asset: one, isInDollars })));
 }
 
 /** What a client sends may have no text. Then it is nothing that was sealed. */
@@ -442,23 +448,29 @@ function withExtra(terms: DynamicTerms, seen: DynamicTerms["extra"]): DynamicTer
 
 /** Compiles terms in the client's words. They only count if they turn out to be what was sealed. */
 function compileClaimed(
-  { scheme, network, extra }: DynamicTerms,
+  { scheme, network, extra, price: written }: DynamicTerms,
   { payTo, ...price }: AssetPrice & Pick<OfferTerms, "payTo">,
 ): Compiled | undefined {
+  // A claim without a quote cannot say how a function wrote its price.
+  const form = { isInDollars: typeof written === "function" || isPricedInDollars(written) };
   // Such a scheme compiles the seller's words only, and may ask others about them.
-  if (scheme.offer !== undefined) return asClaimed(price, payTo);
+  if (scheme.offer !== undefined) return asClaimed(price, payTo, form);
   try {
     const compiled = scheme.compileTerms({ network, price, payTo, extra });
-    return compiled.ok ? compiled : undefined;
+    return compiled.ok ? { ...compiled, ...form } : undefined;
   } catch {
     return undefined;
   }
 }
 
-function asClaimed({ asset: id, amount, extra = {} }: AssetPrice, payTo: string): Compiled | undefined {
+function asClaimed(
+  { asset: id, amount, extra = {} }: AssetPrice,
+  payTo: string,
+  form: Pick<Compiled, "isInDollars">,
+): Compiled | undefined {
   const parsed = parseAtomic(amount);
   return parsed.ok
-    ? { ok: true, asset: { id, symbol: id, decimals: undefined, extra }, amount: parsed.amount, payTo }
+    ? { ok: true, asset: { id, symbol: id, decimals: undefined, extra }, amount: parsed.amount, payTo, ...form }
     : undefined;
 }
 

@@ -8,7 +8,7 @@
 import { PriceError } from "../errors.js";
 import type { PayToFunction, PriceFunction, PriceParser, SettleTime, StartTimer } from "../options.js";
 import { ExactPrice } from "../price/exact-price.js";
-import { type AssetPrice, isZeroPrice, readPrice } from "../price/price.js";
+import { type AssetPrice, isPricedInDollars, isZeroPrice, readPrice } from "../price/price.js";
 import { matchesNetwork, type Network } from "../protocol/caip2.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
 import type { Offer } from "../scheme/offer.js";
@@ -45,7 +45,8 @@ export interface OptionDeps {
   readonly timer: StartTimer;
 }
 
-export type Compiled = Extract<CompiledTerms, { ok: true }>;
+/** Terms that can be sold, and whether the seller wrote their price in dollars. */
+export type Compiled = Extract<CompiledTerms, { ok: true }> & { readonly isInDollars: boolean };
 
 /** The terms of an option for one request: an offer without its quote. */
 export interface PricedTerms {
@@ -90,7 +91,7 @@ export async function priceOption(
     throw new PriceError(term.startsWith("payTo") ? payTo : price, expected, term);
   }
   if (made.amount <= 0n) throw new PriceError(price, "a price above zero, or free: true beside it");
-  return { terms, compiled: made };
+  return { terms, compiled: { ...made, isInDollars: isPricedInDollars(written) } };
 }
 
 /** Whether the price holds for `maxTimeoutSeconds`: a function of the seller's has set it, and the scheme keeps to it. */

@@ -32,7 +32,7 @@ function offer({
   };
   return createOffer(
     implementation,
-    { asset: { id: asset, symbol: "USDC", decimals: 6, extra: { name: "USDC" } }, amount, payTo },
+    { asset: { id: asset, symbol: "USDC", decimals: 6, extra: { name: "USDC" } }, amount, payTo, isInDollars: true },
     { network, maxTimeoutSeconds: 60, extra, settle },
   );
 }

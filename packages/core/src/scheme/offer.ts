@@ -7,6 +7,7 @@
  * @module
  */
 import { formatAmount } from "../price/price.js";
+import type { Authorized } from "../price/settlement-amount.js";
 import { sameNetwork } from "../protocol/caip2.js";
 import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
@@ -21,6 +22,8 @@ export interface Offer {
   readonly asset: OfferAsset;
   /** Atomic units. */
   readonly amount: bigint;
+  /** Whether the seller wrote the price in dollars. */
+  readonly isInDollars: boolean;
   /** When the money moves, relative to the handler. */
   readonly settle: SettleTime;
   /** The seven fields of the protocol, for facilitators. */
@@ -30,7 +33,12 @@ export interface Offer {
 /** Creates a frozen offer from compiled terms. */
 export function createOffer(
   scheme: Scheme,
-  terms: { readonly asset: OfferAsset; readonly amount: bigint; readonly payTo: string },
+  terms: {
+    readonly asset: OfferAsset;
+    readonly amount: bigint;
+    readonly payTo: string;
+    readonly isInDollars: boolean;
+  },
   wire: {
     readonly network: string;
     readonly maxTimeoutSeconds: number;
@@ -52,9 +60,15 @@ export function createOffer(
     scheme,
     asset: terms.asset,
     amount: terms.amount,
+    isInDollars: terms.isInDollars,
     settle: wire.settle ?? "after",
     requirements,
   });
+}
+
+/** What a handler may take of a payment. */
+export function authorizedBy({ asset, amount, isInDollars }: Offer, maximum: bigint = amount): Authorized {
+  return { maximum, decimals: asset.decimals, isInDollars };
 }
 
 /** The price for display, e.g. `0.01 USDC`. */

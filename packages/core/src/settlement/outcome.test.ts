@@ -13,7 +13,7 @@ import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outc
 
 const OFFER = createOffer(
   createTestScheme(),
-  { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO },
+  { asset: { id: "0xA", symbol: "USDC", decimals: 6, extra: {} }, amount: 10_000n, payTo: PAY_TO, isInDollars: true },
   { network: NETWORK, maxTimeoutSeconds: 300, extra: {} },
 );
 const REQUEST = {

@@ -27,7 +27,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
   const now = () => 1_700_000_000_000;
   const store = createMemoryStore(now);
   const terms = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
-  const offer = createOffer(scheme, { asset: ASSET, amount: 10_000n, payTo: PAY_TO }, terms);
+  const offer = createOffer(scheme, { asset: ASSET, amount: 10_000n, payTo: PAY_TO, isInDollars: true }, terms);
   for (const { nonce, amount } of payments) {
     const claim = { identity: nonce, binding: "[]", owner: "dead", expiresAtMs: now() + 300_000 };
     const request = {

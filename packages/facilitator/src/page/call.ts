@@ -140,11 +140,12 @@ export interface McpConnection {
   readonly config: string;
 }
 
-/** Reads where the server of a tool is: an `mcp:` identifier names no place. */
-export function mcpConnection({ resource, serviceName }: CatalogEntry, input: JsonObject): McpConnection | undefined {
-  if (!/^https?:\/\//.test(resource) || !URL.canParse(resource)) return undefined;
+/** Reads where the server of a tool is: an `mcp:` identifier names no place, unless the server has confirmed its own. */
+export function mcpConnection(entry: CatalogEntry, input: JsonObject): McpConnection | undefined {
+  const { resource, serviceName, serverUrl: url = resource } = entry;
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) return undefined;
   const transport = input["transport"] === "sse" ? "sse" : "streamable-http";
-  const name = serviceName ?? new URL(resource).hostname;
-  const server = { type: transport === "sse" ? "sse" : "http", url: resource };
-  return { url: resource, transport, config: visibleJson({ mcpServers: { [name]: server } }, 2) };
+  const name = serviceName ?? new URL(url).hostname;
+  const server = { type: transport === "sse" ? "sse" : "http", url };
+  return { url, transport, config: visibleJson({ mcpServers: { [name]: server } }, 2) };
 }
