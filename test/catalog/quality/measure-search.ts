@@ -33,17 +33,17 @@ const SETS: Readonly<Record<string, Questions>> = {
 
 const measured: Measured = {
   services: SERVICES.length,
-  words: await measure(undefined),
+  words: await measure(false),
   encoder: await measure(sentenceEmbedder()),
 };
 writeFileSync(fileURLToPath(`${DOCUMENT}.json`), `${JSON.stringify(measured, null, 2)}\n`);
 writeFileSync(fileURLToPath(`${DOCUMENT}.md`), writeDocument(measured));
 
-async function measure(embedder: Embedder | undefined): Promise<readonly MeasuredSet[]> {
+async function measure(embedder: Embedder | false): Promise<readonly MeasuredSet[]> {
   const catalog = createCatalog({
     checkOwners: false,
     store: createSqliteCatalogStore(),
-    ...(embedder === undefined ? {} : { embedder }),
+    embedder,
   });
   await listSamples(catalog);
   const sets: MeasuredSet[] = [];
