@@ -19,8 +19,10 @@ import type { CatalogStore } from "./store.js";
 
 /** The conditions hold where the best entry that satisfies them has this part of the best fit. */
 const NEARLY = 0.7;
-/** `cheapest` sorts the entries that have this part of the best fit. */
-const AS_GOOD = 0.8;
+/** `cheapest` sorts the entries that have this part of the best fit, */
+const AS_GOOD = 0.95;
+/** or this one where they share the words of the question. */
+const AS_GOOD_SHARING = 0.8;
 
 /** A question, and the filter that came with it. */
 export interface Asked {
@@ -74,7 +76,7 @@ async function satisfying(ranked: readonly Fitting[], terms: Terms, store: Catal
   if (isNearly(free, kept)) return free;
   if (!isFree && !isCheapestFirst) return kept;
   const best = fitOf(kept);
-  const isAsGood = ({ fit }: Fitting): boolean => fit >= AS_GOOD * best;
+  const isAsGood = ({ fit, isSharing }: Fitting): boolean => fit >= (isSharing ? AS_GOOD_SHARING : AS_GOOD) * best;
   const byCost = (one: Fitting, other: Fitting): number =>
     Number(costAt(one) > costAt(other)) - Number(costAt(one) < costAt(other));
   return [...kept.filter(isAsGood).sort(byCost), ...kept.filter((entry) => !isAsGood(entry))];

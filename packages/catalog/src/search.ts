@@ -30,6 +30,8 @@ export interface SearchSources {
 export interface Fitting extends Near {
   /** Its similarity to the query. `score` is its rank: 1 for an entry that is first in every ranking. */
   readonly fit: number;
+  /** Whether it has enough of the words of the query. */
+  readonly isSharing: boolean;
 }
 
 /** The entries that fit a query, best matches first. */
@@ -55,7 +57,7 @@ const FLAT = 6;
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
 /** A query finds nothing when no entry is so similar, where only words are compared. */
-const MIN_BY_WORDS = 0.4;
+const MIN_BY_WORDS = 0.3;
 /** An entry with less than this part of the best similarity does not fit. */
 const MIN_PART = 0.5;
 
@@ -84,13 +86,11 @@ export async function rankEntries(query: string, facets: readonly number[], sour
   const shared = sharing
     .map(({ id, score }) => ({ id, score: rounded(score / total) }))
     .filter(({ score }) => score >= SHARED);
-  const ids = new Set([
-    ...(isFitting ? similar.filter(({ score }) => score >= MIN_PART * best).map(({ id }) => id) : []),
-    ...shared.map(({ id }) => id),
-  ]);
+  const sharers = new Set(shared.map(({ id }) => id));
+  const fitsAt = (id: number): boolean => isFitting && (fits.get(id) ?? 0) >= MIN_PART * best;
   const ranked = [...fuse([similar, alike, shared])]
-    .filter(([id]) => ids.has(id))
-    .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0) }))
+    .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0), isSharing: sharers.has(id) }))
+    .filter(({ id, isSharing }) => isSharing || fitsAt(id))
     .sort((one, other) => other.score - one.score || one.id - other.id);
   const isUnread = encoder !== undefined && (encoded === undefined || index.missing.size > 0);
   return { ranked: ranked.slice(0, MAX_RANKED), isPartial: ranked.length >= MAX_RANKED || isUnread };
