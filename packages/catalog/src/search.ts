@@ -45,8 +45,16 @@ export interface Ranking {
 const ANY = facetsOfFilter({});
 const MAX_QUERY = 500;
 const MAX_QUERY_WORDS = 32;
-/** Words with a lower weight are frequent ones, such as `the` and `of`. */
-const MEANINGFUL = 0.25;
+
+/** Function words of English, by Snowball: they tell nothing, and PostgreSQL does not index them. */
+const FUNCTION_WORDS: ReadonlySet<string> = new Set(
+  `i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
+  they them their theirs themselves what which who whom this that these those am is are was were be been being have has had
+  having do does did doing a an the and but if or because as until while of at by for with about against between into through
+  during before after above below to from up down in out on off over under again further then once here there when where why
+  how all any both each few more most other some such no nor not only own same so than too very s t can will just don should
+  now`.split(/\s+/),
+);
 
 // Measured with the first half of the questions of `test/catalog/quality`.
 
@@ -57,7 +65,7 @@ const FLAT = 6;
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
 /** A query finds nothing when no entry is so similar, where only words are compared. */
-const MIN_BY_WORDS = 0.3;
+const MIN_BY_WORDS = 0.34;
 /** An entry with less than this part of the best similarity does not fit. */
 const MIN_PART = 0.5;
 
@@ -66,6 +74,7 @@ export async function rankEntries(query: string, facets: readonly number[], sour
   const { store, index, encoder } = sources;
   const text = query.slice(0, MAX_QUERY);
   const asked = [...new Set(wordsOf(text))].slice(0, MAX_QUERY_WORDS);
+  if (asked.every((word) => FUNCTION_WORDS.has(word))) return { ranked: [], isPartial: false };
   const { meanings, isCorrected } = await readWords(asked, store, sources.words);
   const likely = meanings.flatMap((words) => words.slice(0, 1));
   const [encoded, { words, total }] = await Promise.all([
@@ -125,7 +134,7 @@ const MAX_MATCHING = 5_000;
 
 interface Weighed {
   readonly words: readonly WeightedWord[];
-  /** The weight of the whole query. */
+  /** The weight of the whole query, each word as it is likely to be meant. */
   readonly total: number;
 }
 
@@ -134,7 +143,7 @@ async function weigh(
   meanings: readonly (readonly string[])[],
   { store, words }: Pick<SearchSources, "store" | "words">,
 ): Promise<Weighed> {
-  const meaningful = meanings.filter((some) => some.some((word) => words.weightOf(word) >= MEANINGFUL));
+  const meaningful = meanings.filter((some) => !some.some((word) => FUNCTION_WORDS.has(word)));
   const meant = [...new Set(meaningful.flat())];
   const [counts, listed] = await Promise.all([store.countTerms(meant), store.count(ANY)]);
   const countOf = (word: string): number => counts.get(word) ?? 0;
@@ -148,6 +157,6 @@ async function weigh(
     });
   return {
     words: kept.map((word) => ({ word, weight: weightOf(word) })),
-    total: meaningful.reduce((sum, some) => sum + Math.max(...some.map(weightOf)), 0),
+    total: meaningful.reduce((sum, some) => sum + weightOf(some[0] ?? ""), 0),
   };
 }

@@ -27,7 +27,7 @@ export async function readWords(asked: readonly string[], store: CatalogStore, w
       const similar = terms
         .map((term) => ({ term, share: similarity(term, word) }))
         .filter(({ share }) => share >= SIMILAR)
-        .sort((one, other) => other.share - one.share);
+        .sort((one, other) => other.share - one.share || (one.term < other.term ? -1 : 1));
       return [...similar.slice(0, MAX_CORRECTIONS).map(({ term }) => term), word];
     }),
   );
