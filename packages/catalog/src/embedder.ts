@@ -15,7 +15,7 @@ export interface Embedder {
   readonly name: string;
   /** Numbers in each vector, 1 to 4096. */
   readonly dimensions: number;
-  /** A query finds nothing when no entry has this cosine, 0 to 1. Default 0. */
+  /** A query finds nothing when its nearest entry has less: the cosine, and half of the cosine of the words. 0 to 1, default 0. */
   readonly minScore?: number;
   /** Returns one vector for each text, of any length. A vector of zeros says that the text is not understood. */
   embed(texts: readonly string[], purpose: "entry" | "query"): Promise<readonly ArrayLike<number>[]>;

@@ -59,13 +59,15 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set(
 // Measured with the first half of the questions of `test/catalog/quality`.
 
 /** The first ranking counts 1, and each other one this much. */
-const OTHERS = 0.4;
+const OTHERS = 0.2;
 /** An entry at rank `r`, from 0, gets the part `FLAT / (FLAT + r)` of what its ranking counts. */
 const FLAT = 6;
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
-/** A query finds nothing when no entry is so similar, where only words are compared. */
-const MIN_BY_WORDS = 0.34;
+/** A query finds nothing when the most similar entry is less similar, where only words are compared. */
+const MIN_BY_WORDS = 0.28;
+/** The likeness of its words counts this much beside its meaning, when it is decided whether the first entry fits. */
+const SECOND = 0.5;
 /** An entry with less than this part of the best similarity does not fit. */
 const MIN_PART = 0.5;
 
@@ -89,8 +91,11 @@ export async function rankEntries(query: string, facets: readonly number[], sour
     words.length === 0 ? [] : store.rank({ words, facets, limit: MAX_RANKED }),
   ]);
 
-  const best = similar[0]?.score ?? 0;
-  const isFitting = best >= (meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0)) && best > 0;
+  const [first] = similar;
+  const best = first?.score ?? 0;
+  const second = alike.find(({ id }) => id === first?.id)?.score ?? 0;
+  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
+  const isFitting = best > 0 && best + SECOND * second >= least;
   const fits = new Map(similar.map(({ id, score }) => [id, score]));
   const shared = sharing
     .map(({ id, score }) => ({ id, score: rounded(score / total) }))

@@ -24,7 +24,8 @@ const tool = (id: string, description: string, parameters: Record<string, string
   tool: true,
 });
 
-const FIRST: readonly SampleService[] = [
+/** A catalog of the size that most facilitators have. */
+export const FIRST_SERVICES: readonly SampleService[] = [
   http("weather/current", "Current weather conditions for a city", { city: "City name", units: "metric or imperial" }),
   http("weather/forecast", "Seven day weather forecast by coordinates", { lat: "Latitude", lon: "Longitude" }),
   http("air-quality", "Air quality index and pollutant levels for a location", { city: "City name" }),
@@ -131,4 +132,4 @@ const FIRST: readonly SampleService[] = [
 ];
 
 /** All services. */
-export const SERVICES: readonly SampleService[] = [...FIRST, ...MORE_SERVICES];
+export const SERVICES: readonly SampleService[] = [...FIRST_SERVICES, ...MORE_SERVICES];
