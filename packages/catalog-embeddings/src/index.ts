@@ -57,7 +57,7 @@ export function sentenceEmbedder(): Embedder {
   }
 
   return {
-    name: "universal-sentence-encoder-lite/1",
+    name: "universal-sentence-encoder-lite/2",
     dimensions: DIMENSIONS,
     minScore: MIN_SCORE,
     embed(texts, purpose) {

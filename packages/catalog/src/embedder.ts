@@ -65,7 +65,7 @@ export function checkEmbedder(embedder: Embedder | false | undefined, issues: Is
   if (close !== undefined && typeof close !== "function") issues.add(`${path}.close`, "a function", close);
 }
 
-/** Not in an `import()` as it stands: bundlers would look for it where it is not installed. */
+/** Not written into `import()`: bundlers would look for it where it is not installed. */
 const PACKAGE = "@farebox/catalog-embeddings";
 
 /** The encoder of `@farebox/catalog-embeddings`; `undefined` where the package is not installed. */

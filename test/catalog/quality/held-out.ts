@@ -1,6 +1,6 @@
 /**
  * Questions to all services: natural ones, ones in other languages, and ones that nothing fits. Limits were chosen with the first,
- * third, fifth … of each. The others were not looked at before.
+ * third, fifth … of each, and nothing was chosen with the others.
  *
  * @module
  */
