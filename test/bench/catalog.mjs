@@ -54,7 +54,7 @@ if (ONLY === undefined || ONLY === "index") await compareWithExact();
 async function measure(name, store, lanes) {
   const unclosed = { ...store, close: async () => {} };
   const started = performance.now();
-  const filling = createCatalog({ checkOwners: false, store: unclosed });
+  const filling = createCatalog({ checkOwners: false, store: unclosed, embedder: false });
   const { total } = await filling.list({ limit: 1, offset: 0 });
   let next = total;
   await Promise.all(
@@ -80,7 +80,7 @@ async function measure(name, store, lanes) {
   const waited = performance.now();
   for (let before = -1; before < embedded || embedded < COUNT - total; before = embedded) await setTimeout(2_000);
   console.log(`${embedded} embedded, ${((performance.now() - waited) / 1000).toFixed(0)} s later`);
-  const fresh = createCatalog({ checkOwners: false, store: unclosed });
+  const fresh = createCatalog({ checkOwners: false, store: unclosed, embedder: false });
   const first = performance.now();
   await fresh.search({ query: "weather", limit: 20 });
   console.log(`first search of a process, by words: ${(performance.now() - first).toFixed(0)} ms`);

@@ -51,7 +51,7 @@ const LONG: Registration = {
 };
 
 describe.skipIf(executablePath === undefined)("in a browser", () => {
-  const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+  const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
   const server = createServer(express().get("/", catalogPage(catalog)));
   let browser: Browser;
   let page: Page;

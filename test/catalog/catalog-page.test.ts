@@ -52,7 +52,7 @@ async function open(catalog: Catalog, make: typeof express = express): Promise<s
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
 beforeAll(async () => {
   await catalog.register(service("weather", { description: "The weather of a city, now", tags: ["weather"] }));
   await catalog.register(service("hostile", { description: HOSTILE, serviceName: HOSTILE, tags: [HOSTILE] }));
@@ -85,7 +85,7 @@ describe.each([
 });
 
 describe("an entry on the page", () => {
-  const priced = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+  const priced = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
   const terms = service("").offer;
   const note = (method: string, amount: string, more: object = {}): Registration => {
     const info = { input: { type: "http" as const, method, pathParams: { id: "it's 7" } } };
@@ -249,7 +249,7 @@ test("text of sellers and visitors is escaped", async () => {
 });
 
 test("links lead from page to page, and back to the first", async () => {
-  const many = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+  const many = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
   onTestFinished(() => many.close());
   for (let at = 0; at < 45; at++) await many.register(service(`item-${at}`));
   const url = await open(many);
@@ -283,7 +283,7 @@ test.each([
 });
 
 test("the page says that the catalog cannot be read, without the reason", async () => {
-  const closed = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+  const closed = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
   await closed.close();
   const heard: unknown[] = [];
   const logger = { info() {}, warn() {}, error: (event: string, fields: unknown) => void heard.push(event, fields) };

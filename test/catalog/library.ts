@@ -116,7 +116,7 @@ const SCHEMES = [yesScheme(), yesScheme("upto"), yesScheme("exact", "eip155:8453
 export async function openLibrary(options: LibraryOptions = {}): Promise<Library> {
   const { store = createSqliteCatalogStore(), now = Date.now, allowLocal = false, schemes = SCHEMES, logger } = options;
   const { owners = { checkOwners: false } } = options;
-  const catalog = createCatalog({ store, now, allowLocal, ...owners });
+  const catalog = createCatalog({ store, now, allowLocal, embedder: false, ...owners });
   const facilitator = createFacilitator({ schemes, catalog, ...(logger === undefined ? {} : { logger }) });
   const app = options.isExpress4 === true ? express4() : express();
   app.use(facilitatorRouter(facilitator, { open: true, ...(logger === undefined ? {} : { logger }) }));

@@ -293,7 +293,7 @@ describe("what no server confirms", () => {
 
 test("processes with one store check a claim once", async () => {
   const store = createSqliteCatalogStore();
-  const options = { store, allowLocal: true, unverified: "hide" } as const;
+  const options = { store, allowLocal: true, unverified: "hide", embedder: false } as const;
   const others = Array.from({ length: 3 }, () => createCatalog(options));
   const shop = await openHere({ store, owners: { unverified: "hide" } });
   let requests = 0;

@@ -22,7 +22,7 @@ test.skipIf(FOLDER === undefined || CHROMIUM === undefined)(
     const folder = FOLDER ?? "";
     mkdirSync(folder, { recursive: true });
     const stage = await Stage.start();
-    const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false });
+    const catalog = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
     await listSamples(catalog);
     const catalogUrl = await stage.serve(express().get("/", catalogPage(catalog)));
     const shop = await stage.sell(

@@ -19,9 +19,10 @@ const SIZE = 512;
 /** The integer that stands for 1. */
 const UNIT = 32_767;
 
-const { listSamples } = await load("measure.ts");
+const { toRegistration } = await load("measure.ts");
 const { SERVICES } = await load("services.ts");
 const { CHOSEN_WITH } = await load("queries.ts");
+const { half, NATURAL } = await load("held-out.ts");
 
 // The catalog says which texts it embeds.
 const texts = { entry: [], query: [] };
@@ -39,9 +40,9 @@ const embedder = {
   },
 };
 const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder });
-await listSamples(catalog);
+for (const service of SERVICES) await catalog.register(toRegistration(service));
 await allEmbedded;
-for (const [query] of CHOSEN_WITH) await catalog.search({ query, limit: 1 });
+for (const [query] of [...CHOSEN_WITH, ...half(NATURAL, 0)]) await catalog.search({ query, limit: 1 });
 await catalog.close();
 
 const model = await initModel(modelSource);
@@ -66,6 +67,7 @@ async function load(name) {
     entryPoints: [fileURLToPath(new URL(name, QUALITY))],
     bundle: true,
     format: "esm",
+    platform: "node",
     write: false,
   });
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);

@@ -18,17 +18,18 @@ import {
 } from "@farebox/bazaar/facilitator";
 import type { Logger } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { checkEmbedder, createEncoder, type Embedder } from "./embedder.js";
+import { type Asked, rankAsked } from "./asked.js";
+import { checkEmbedder, createEncoder, type Embedder, type Encoder, installedEmbedder } from "./embedder.js";
 import { facetsOfFilter, facetsOfService } from "./facets.js";
-import { createMeaningKeeper } from "./meanings.js";
+import { createMeaningKeeper, type MeaningKeeper } from "./meanings.js";
 import type { Unverified } from "./ownership/claims.js";
 import type { HostLookup } from "./ownership/guarded-fetch.js";
 import { createOwners } from "./ownership/owners.js";
-import { MAX_RANKED, type Ranking, rankEntries, type SearchSources } from "./search.js";
+import { MAX_RANKED, type SearchSources } from "./search.js";
 import { mergeService, NO_PRICE, priceOf, readService, type Service, toEntry } from "./service.js";
 import type { CatalogStore, EntryChange, EntryKey, StoredEntry, StoreQuery } from "./store.js";
 import { termsOf, textsOf } from "./texts.js";
-import { createIndexer, type Near } from "./vector-index.js";
+import { createIndexer, type Indexer, type Near } from "./vector-index.js";
 import { embedEntry, VECTOR_SIZE, vocabulary } from "./word-vectors.js";
 
 /** Options of `createCatalog`. */
@@ -49,16 +50,19 @@ export interface CatalogOptions {
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
   /**
-   * Compares queries with entries by meaning, e.g. `sentenceEmbedder()` of `@farebox/catalog-embeddings`. The catalog closes it.
-   * Default: the words of both are compared, which finds less.
+   * Compares queries with entries by meaning. The catalog closes it. Default: `sentenceEmbedder()` of
+   * `@farebox/catalog-embeddings`, if that package is installed. Without it, and with `false`, only words are compared, which
+   * finds less.
    */
-  readonly embedder?: Embedder;
+  readonly embedder?: Embedder | false;
   /** Receives a line when the embedder fails. Default: no log. */
   readonly logger?: Logger;
 }
 
 /** A catalog in this process. */
 export interface LocalCatalog extends Catalog {
+  /** How it searches: `words`, or the name of the embedder. */
+  readonly searchesBy: Promise<string>;
   /** Checks the claims that are due now, and waits for the outcomes. The catalog also does that by itself. */
   checkDue(): Promise<void>;
   /** Removes an entry, with any payee; `false` when it is not listed. */
@@ -74,27 +78,27 @@ export interface LocalCatalog extends Catalog {
  */
 export function createCatalog(options: CatalogOptions): LocalCatalog {
   const { store, allowLocal = false, checkOwners = true, lookup, now = Date.now } = parseOptions(options);
-  const { unverified = allowLocal || !checkOwners ? "show" : "hide", embedder, logger } = options;
-  const encoder = embedder && createEncoder(embedder, logger);
-  const indexer = createIndexer(store, encoder);
-  const keeper = encoder && createMeaningKeeper(store, indexer, encoder);
-  keeper?.refresh();
+  const { unverified = allowLocal || !checkOwners ? "show" : "hide", logger } = options;
+  const searching = startSearching(options, logger);
+  const refresh = (): void => void searching.then(({ keeper }) => keeper?.refresh());
   const rules: RegistrationRules = Object.freeze({ allowLocal });
   const owners = checkOwners
     ? createOwners({ store, allowLocal, unverified, lookup, now, toChange: changeFor })
     : undefined;
   return Object.freeze({
     rules,
+    searchesBy: searching.then(({ encoder }) => encoder?.name ?? "words"),
     async register(registration) {
       const registered = await (owners?.register(registration) ?? register(store, registration, now()));
-      keeper?.refresh();
+      refresh();
       return registered;
     },
     list: (query) => list(store, query, unverified),
     async search(query) {
+      const { indexer, encoder } = await searching;
       const index = await indexer.current();
       // Another process may have registered an entry and ended, or an owner has confirmed one.
-      if (index.missing.size > 0) keeper?.refresh();
+      if (index.missing.size > 0) refresh();
       return search(query, { store, index, words: vocabulary(), encoder }, unverified);
     },
     async find({ resource, toolName = "" }) {
@@ -107,10 +111,27 @@ export function createCatalog(options: CatalogOptions): LocalCatalog {
     remove: ({ resource, toolName = "" }) => store.remove({ resource, toolName }),
     async close() {
       await owners?.close();
-      await keeper?.close();
+      await (await searching).keeper?.close();
       await store.close();
     },
   } satisfies LocalCatalog);
+}
+
+interface Searching {
+  readonly indexer: Indexer;
+  /** Without an embedder there is none of these. */
+  readonly encoder?: Encoder;
+  readonly keeper?: MeaningKeeper;
+}
+
+async function startSearching({ store, embedder }: CatalogOptions, logger: Logger | undefined): Promise<Searching> {
+  const found = embedder ?? (await installedEmbedder(logger));
+  if (!found) return { indexer: createIndexer(store, undefined) };
+  const encoder = createEncoder(found, logger);
+  const indexer = createIndexer(store, encoder);
+  const keeper = createMeaningKeeper(store, indexer, encoder);
+  keeper.refresh();
+  return { indexer, encoder, keeper };
 }
 
 const KEYS = ["store", "allowLocal", "checkOwners", "unverified", "lookup", "now", "embedder", "logger"];
@@ -133,7 +154,7 @@ function parseOptions(options: CatalogOptions): CatalogOptions {
     if (unverified !== undefined && !allowed.includes(unverified)) {
       issues.add("options.unverified", `one of ${allowed.join(", ")}`, unverified);
     }
-    if (embedder !== undefined) checkEmbedder(embedder, issues);
+    checkEmbedder(embedder, issues);
     if (logger !== undefined && typeof logger?.warn !== "function") {
       issues.addText("options.logger", "an object with info, warn and error", "something else");
     }
@@ -218,18 +239,20 @@ async function search(
   unverified: Unverified,
 ): Promise<SearchPage> {
   const { store } = sources;
-  const facets = shownFacets(filter, unverified);
   const rest = cursor === undefined ? undefined : readSearchCursor(cursor);
-  const rank = (some: readonly number[]): Promise<Ranking> => rankSorted(query, some, { sources, sort });
+  const rankPart = (part: readonly number[]): Promise<Ranked> => {
+    const facetsOf = (some: CatalogFilter): readonly number[] => [...shownFacets(some, unverified), ...part];
+    return rankSorted({ query, filter, facetsOf }, { sources, sort });
+  };
   // Entries that an owner has confirmed are ranked by themselves first: others push none of them out.
   const isInParts = unverified === "last" && filter.verified === undefined;
-  const first = isInParts ? [facetsOfFilter({ verified: true })] : [];
-  const rankings = rest ? [rest] : await Promise.all([...first, []].map((part) => rank([...facets, ...part])));
+  const parts = isInParts ? [facetsOfFilter({ verified: true }), []] : [[]];
+  const rankings = rest ? [rest] : await Promise.all(parts.map(rankPart));
   const ordered = withoutRepeats(rankings.flatMap(({ ranked }) => ranked)).slice(0, MAX_RANKED);
   const shown = ordered.slice(0, limit);
   const more = ordered.slice(limit);
   const ids = shown.map(({ id }) => id);
-  const found = new Map((await store.find(ids, facets)).map((entry) => [entry.id, entry]));
+  const found = new Map((await store.find(ids, shownFacets(filter, unverified))).map((entry) => [entry.id, entry]));
   return {
     entries: shown.flatMap(({ id, score }) => {
       const entry = found.get(id);
@@ -250,13 +273,17 @@ function roundScore(score: number): number {
   return Math.round(score * 1_000) / 1_000;
 }
 
+interface Ranked {
+  readonly ranked: readonly Near[];
+  readonly isPartial: boolean;
+}
+
 /** Ranks entries, and sorts the best of them by price if that is asked for. */
 async function rankSorted(
-  query: string,
-  facets: readonly number[],
+  asked: Asked,
   { sources, sort }: { readonly sources: SearchSources; readonly sort: SearchQuery["sort"] },
-): Promise<Ranking> {
-  const ranking = await rankEntries(query, facets, sources);
+): Promise<Ranked> {
+  const ranking = await rankAsked(asked, sources);
   if (sort !== "price") return ranking;
   const ranked = await cheapestFirst(sources.store, ranking.ranked);
   return { ranked, isPartial: ranking.isPartial || ranked.length < ranking.ranked.length };
@@ -294,7 +321,7 @@ function writeSearchCursor(ranked: readonly Near[]): string {
 }
 
 /** Reads a cursor of a search; `undefined` for every other text. */
-function readSearchCursor(text: string): Ranking | undefined {
+function readSearchCursor(text: string): Ranked | undefined {
   if (!SEARCH.test(text)) return undefined;
   const ranked = text
     .split(".")

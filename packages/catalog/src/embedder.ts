@@ -15,7 +15,7 @@ export interface Embedder {
   readonly name: string;
   /** Numbers in each vector, 1 to 4096. */
   readonly dimensions: number;
-  /** The score below which an entry does not fit a query, 0 to 1. Default 0: every entry fits. */
+  /** A query finds nothing when its nearest entry has less: the cosine, and half of the cosine of the words. 0 to 1, default 0. */
   readonly minScore?: number;
   /** Returns one vector for each text, of any length. A vector of zeros says that the text is not understood. */
   embed(texts: readonly string[], purpose: "entry" | "query"): Promise<readonly ArrayLike<number>[]>;
@@ -25,6 +25,7 @@ export interface Embedder {
 
 /** An embedder with limits. Its vectors are unit vectors in signed bytes. */
 export interface Encoder {
+  readonly name: string;
   /** The embedder's name and dimensions, by which the store keeps the vectors. */
   readonly id: string;
   readonly dimensions: number;
@@ -45,7 +46,8 @@ const MAX_WAITING = 32;
 const MAX_REMEMBERED = 1_000;
 
 /** Adds an issue for each mistake in the option. */
-export function checkEmbedder(embedder: Embedder, issues: Issues): void {
+export function checkEmbedder(embedder: Embedder | false | undefined, issues: Issues): void {
+  if (embedder === undefined || embedder === false) return;
   const path = "options.embedder";
   if (typeof embedder !== "object" || embedder === null) {
     issues.add(path, "an object with name, dimensions and embed", embedder);
@@ -61,6 +63,29 @@ export function checkEmbedder(embedder: Embedder, issues: Issues): void {
   }
   if (typeof embed !== "function") issues.add(`${path}.embed`, "a function from texts to vectors", embed);
   if (close !== undefined && typeof close !== "function") issues.add(`${path}.close`, "a function", close);
+}
+
+/** Not written into `import()`: bundlers would look for it where it is not installed. */
+const PACKAGE = "@farebox/catalog-embeddings";
+
+/** The encoder of `@farebox/catalog-embeddings`; `undefined` where the package is not installed. */
+export async function installedEmbedder(logger: Logger | undefined): Promise<Embedder | undefined> {
+  try {
+    const { sentenceEmbedder } = (await import([PACKAGE].join(""))) as { sentenceEmbedder(): Embedder };
+    return sentenceEmbedder();
+  } catch (error) {
+    const isAbsent = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+    if (!isAbsent || !error.message.includes(PACKAGE)) warnOf(logger, PACKAGE, nameOf(error));
+    return undefined;
+  }
+}
+
+function warnOf(logger: Logger | undefined, embedder: string, error: string): void {
+  try {
+    logger?.warn("catalog_embedder_failed", { embedder, error });
+  } catch {
+    // The failure of a logger has no other place to be reported.
+  }
 }
 
 /** Guards an embedder. */
@@ -82,11 +107,7 @@ export function createEncoder(embedder: Embedder, logger: Logger | undefined): E
   }
 
   function warn(error: string): undefined {
-    try {
-      logger?.warn("catalog_embedder_failed", { embedder: name, error });
-    } catch {
-      // The failure of a logger has no other place to be reported.
-    }
+    warnOf(logger, name, error);
     return undefined;
   }
 
@@ -99,6 +120,7 @@ export function createEncoder(embedder: Embedder, logger: Logger | undefined): E
   }
 
   return {
+    name,
     id: `${name}:${dimensions}`,
     dimensions,
     minScore,

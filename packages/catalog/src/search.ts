@@ -1,7 +1,8 @@
 /**
- * Searches entries by a description in natural language: by text, which the store ranks, by the words, and by meaning.
+ * Searches entries by a description in natural language. Entries are ranked by meaning, by the likeness of the words, and by the
+ * words that they share. The three rankings are fused by rank: their scores cannot be compared.
  *
- * Nothing that a seller can buy enters a score: no payments are counted.
+ * Nothing that a seller can buy enters a rank: no payments are counted.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import { facetsOfFilter } from "./facets.js";
 import { readWords } from "./spelling.js";
 import type { CatalogStore, WeightedWord } from "./store.js";
 import { wordsOf } from "./texts.js";
-import type { AskedVectors, Near, VectorIndex } from "./vector-index.js";
+import type { Near, VectorIndex } from "./vector-index.js";
 import { embedQuery, type Vocabulary } from "./word-vectors.js";
 
 /** Most entries that a search ranks. */
@@ -25,10 +26,18 @@ export interface SearchSources {
   readonly encoder: Encoder | undefined;
 }
 
+/** An entry that fits a query. */
+export interface Fitting extends Near {
+  /** Its similarity to the query. `score` is its rank: 1 for an entry that is first in every ranking. */
+  readonly fit: number;
+  /** Whether it has enough of the words of the query. */
+  readonly isSharing: boolean;
+}
+
 /** The entries that fit a query, best matches first. */
 export interface Ranking {
-  /** At most {@link MAX_RANKED}, with scores from 0 to 1. */
-  readonly ranked: readonly Near[];
+  /** At most {@link MAX_RANKED}. */
+  readonly ranked: readonly Fitting[];
   /** Whether more entries may match, or vectors of the embedder are missing. */
   readonly isPartial: boolean;
 }
@@ -36,58 +45,93 @@ export interface Ranking {
 const ANY = facetsOfFilter({});
 const MAX_QUERY = 500;
 const MAX_QUERY_WORDS = 32;
-/** Words with a lower weight are frequent ones, such as `the` and `of`. */
-const MEANINGFUL = 0.25;
+
+/** Function words of English, by Snowball: they tell nothing, and PostgreSQL does not index them. */
+const FUNCTION_WORDS: ReadonlySet<string> = new Set(
+  `i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
+  they them their theirs themselves what which who whom this that these those am is are was were be been being have has had
+  having do does did doing a an the and but if or because as until while of at by for with about against between into through
+  during before after above below to from up down in out on off over under again further then once here there when where why
+  how all any both each few more most other some such no nor not only own same so than too very s t can will just don should
+  now`.split(/\s+/),
+);
 
 // Measured with the first half of the questions of `test/catalog/quality`.
 
-/** The weight of a shared word: it counts less than a shared meaning. */
-const TEXT = 0.1;
-/** The weight of a shared word in a query with a name. */
-const NAMES = 0.5;
-/** An entry with this share of the words of a query fits it, even with another meaning. */
-const SHARED = 0.5;
-/** An entry with a lower score does not fit, where only words are compared. */
-const MIN_BY_WORDS = 0.2;
-/** Nor does one with less than this share of the best score. */
-const MIN_SHARE = 0.5;
+/** The first ranking counts 1, and each other one this much. */
+const OTHERS = 0.2;
+/** An entry at rank `r`, from 0, gets the part `FLAT / (FLAT + r)` of what its ranking counts. */
+const FLAT = 6;
+/** An entry that shares so much of the words of a query fits it, even with another meaning. */
+const SHARED = 0.4;
+/** A query finds nothing when the most similar entry is less similar, where only words are compared. */
+const MIN_BY_WORDS = 0.28;
+/** The likeness of its words counts this much beside its meaning, when it is decided whether the first entry fits. */
+const SECOND = 0.5;
+/** An entry with less than this part of the best similarity does not fit. */
+const MIN_PART = 0.5;
 
 /** Ranks the entries that fit a query. */
 export async function rankEntries(query: string, facets: readonly number[], sources: SearchSources): Promise<Ranking> {
   const { store, index, encoder } = sources;
   const text = query.slice(0, MAX_QUERY);
   const asked = [...new Set(wordsOf(text))].slice(0, MAX_QUERY_WORDS);
-  const { meanings, isCorrected, hasNames } = await readWords(asked, store, sources.words);
+  if (asked.every((word) => FUNCTION_WORDS.has(word))) return { ranked: [], isPartial: false };
+  const { meanings, isCorrected } = await readWords(asked, store, sources.words);
   const likely = meanings.flatMap((words) => words.slice(0, 1));
-  const [encoded, { words, known }] = await Promise.all([
+  const [encoded, { words, total }] = await Promise.all([
     encoder?.encodeQuery(isCorrected ? likely.join(" ") : text),
     weigh(meanings, sources),
   ]);
   const meaning = encoded?.some((number) => number !== 0) === true ? encoded : undefined;
-  const vectors: AskedVectors = { words: embedQuery(likely, sources.words), meaning };
-  const isMeant = vectors.words !== undefined || meaning !== undefined;
-  const [byText, byMeaning] = await Promise.all([
+  const byWords = embedQuery(likely, sources.words);
+  const [similar, alike, sharing] = await Promise.all([
+    meaning || byWords ? index.nearest({ words: byWords, meaning }, facets, MAX_RANKED) : [],
+    meaning && byWords ? index.nearest({ words: byWords }, facets, MAX_RANKED) : [],
     words.length === 0 ? [] : store.rank({ words, facets, limit: MAX_RANKED }),
-    isMeant ? index.nearest(vectors, facets, MAX_RANKED) : [],
   ]);
 
-  const best = byText[0]?.score ?? 1;
-  const textOf = new Map(byText.map(({ id, score }) => [id, (known * score) / best]));
-  const weight = isMeant ? (hasNames ? NAMES : TEXT) : 1;
-  const minScore = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
-  const ids = new Set([...textOf.keys(), ...byMeaning.map(({ id }) => id)]);
-  const scored = [...ids].map((id) => {
-    const shared = textOf.get(id) ?? 0;
-    const score = weight * shared + (1 - weight) * index.similarityOf(vectors, id);
-    return { id, shared, score: Math.min(1, Math.max(0, score)) };
-  });
-  const least = Math.max(minScore, MIN_SHARE * Math.max(0, ...scored.map(({ score }) => score)));
-  const fitting = scored
-    .filter(({ shared, score }) => score >= least || shared >= SHARED)
+  const [first] = similar;
+  const best = first?.score ?? 0;
+  const second = alike.find(({ id }) => id === first?.id)?.score ?? 0;
+  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
+  const isFitting = best > 0 && best + SECOND * second >= least;
+  const fits = new Map(similar.map(({ id, score }) => [id, score]));
+  const shared = sharing
+    .map(({ id, score }) => ({ id, score: rounded(score / total) }))
+    .filter(({ score }) => score >= SHARED);
+  const sharers = new Set(shared.map(({ id }) => id));
+  const fitsAt = (id: number): boolean => isFitting && (fits.get(id) ?? 0) >= MIN_PART * best;
+  const ranked = [...fuse([similar, alike, shared])]
+    .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0), isSharing: sharers.has(id) }))
+    .filter(({ id, isSharing }) => isSharing || fitsAt(id))
     .sort((one, other) => other.score - one.score || one.id - other.id);
   const isUnread = encoder !== undefined && (encoded === undefined || index.missing.size > 0);
-  const isPartial = fitting.length >= MAX_RANKED || isUnread;
-  return { ranked: fitting.slice(0, MAX_RANKED).map(({ id, score }) => ({ id, score })), isPartial };
+  return { ranked: ranked.slice(0, MAX_RANKED), isPartial: ranked.length >= MAX_RANKED || isUnread };
+}
+
+/**
+ * Reciprocal rank fusion: the score of each entry, at most 1. Entries with the same score share a rank.
+ *
+ * @see Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank Learning Methods" (2009)
+ */
+function fuse(rankings: readonly (readonly Near[])[]): ReadonlyMap<number, number> {
+  const scores = new Map<number, number>();
+  const whole = 1 + OTHERS * (rankings.length - 1);
+  for (const [at, ranking] of rankings.entries()) {
+    const counts = (at === 0 ? 1 : OTHERS) / whole;
+    let rank = 0;
+    for (const [place, { id, score }] of ranking.entries()) {
+      if (score < (ranking[place - 1]?.score ?? score)) rank = place;
+      scores.set(id, (scores.get(id) ?? 0) + (counts * FLAT) / (FLAT + rank));
+    }
+  }
+  return scores;
+}
+
+/** A store may add the weights in any order, so the last digits of their sum differ. */
+function rounded(share: number): number {
+  return Math.round(share * 1e6) / 1e6;
 }
 
 /** Most entries that one search ranks by text. More would delay other requests and improve little. */
@@ -95,8 +139,8 @@ const MAX_MATCHING = 5_000;
 
 interface Weighed {
   readonly words: readonly WeightedWord[];
-  /** The share of the query that entries have, 0 to 1: each word by its weight. */
-  readonly known: number;
+  /** The weight of the whole query, each word as it is likely to be meant. */
+  readonly total: number;
 }
 
 /** Keeps the rarest words: they distinguish entries best and are ranked fastest. The rarest one is always kept. */
@@ -104,26 +148,20 @@ async function weigh(
   meanings: readonly (readonly string[])[],
   { store, words }: Pick<SearchSources, "store" | "words">,
 ): Promise<Weighed> {
-  const meant = [...new Set(meanings.flat())];
-  const [counts, total] = await Promise.all([store.countTerms(meant), store.count(ANY)]);
-  const rarity = (word: string): number => Math.log(1 + total / (1 + (counts.get(word) ?? 0)));
-  const weightOf = (word: string): number => rarity(word) * words.weightOf(word);
-  const heaviest = (some: readonly string[]): number => Math.max(0, ...some.map(weightOf));
-  const all = sumOf(meanings.map(heaviest));
-  const known = sumOf(meanings.map((some) => heaviest(some.filter((word) => counts.has(word)))));
-
-  const meaningful = meant.filter((word) => words.weightOf(word) >= MEANINGFUL);
-  const counted = (meaningful.length > 0 ? meaningful : meant).map((word) => ({ word, count: counts.get(word) ?? 0 }));
+  const meaningful = meanings.filter((some) => !some.some((word) => FUNCTION_WORDS.has(word)));
+  const meant = [...new Set(meaningful.flat())];
+  const [counts, listed] = await Promise.all([store.countTerms(meant), store.count(ANY)]);
+  const countOf = (word: string): number => counts.get(word) ?? 0;
+  const weightOf = (word: string): number => words.weightOf(word) * Math.log(1 + listed / (1 + countOf(word)));
   let matching = 0;
-  const kept = counted
-    .sort((one, other) => one.count - other.count)
-    .filter(({ count }, at) => {
-      matching += count;
+  const kept = meant
+    .toSorted((one, other) => countOf(one) - countOf(other))
+    .filter((word, at) => {
+      matching += countOf(word);
       return at === 0 || matching <= MAX_MATCHING;
     });
-  return { words: kept.map(({ word }) => ({ word, weight: rarity(word) })), known: all === 0 ? 0 : known / all };
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
+  return {
+    words: kept.map((word) => ({ word, weight: weightOf(word) })),
+    total: meaningful.reduce((sum, some) => sum + weightOf(some[0] ?? ""), 0),
+  };
 }

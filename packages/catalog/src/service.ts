@@ -101,8 +101,8 @@ export function keepOffers(
   return methods.length === 0 ? undefined : { ...service, methods };
 }
 
-/** `""` for an MCP tool. */
-function nameOf({ info }: ServiceMethod): string {
+/** The HTTP method; `""` for an MCP tool. */
+export function nameOf({ info }: ServiceMethod): string {
   const { type, method } = info.input;
   return type === "http" && typeof method === "string" ? method : "";
 }

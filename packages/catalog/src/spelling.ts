@@ -11,8 +11,6 @@ export interface ReadWords {
   /** For each word its possible meanings, the likeliest first. */
   readonly meanings: readonly (readonly string[])[];
   readonly isCorrected: boolean;
-  /** Whether a word is a name: entries have it, and the vocabulary does not. */
-  readonly hasNames: boolean;
 }
 
 const SIMILAR = 0.42;
@@ -29,11 +27,11 @@ export async function readWords(asked: readonly string[], store: CatalogStore, w
       const similar = terms
         .map((term) => ({ term, share: similarity(term, word) }))
         .filter(({ share }) => share >= SIMILAR)
-        .sort((one, other) => other.share - one.share);
+        .sort((one, other) => other.share - one.share || (one.term < other.term ? -1 : 1));
       return [...similar.slice(0, MAX_CORRECTIONS).map(({ term }) => term), word];
     }),
   );
-  return { meanings, isCorrected: meanings.some(({ length }) => length > 1), hasNames: listed.size > 0 };
+  return { meanings, isCorrected: meanings.some(({ length }) => length > 1) };
 }
 
 /** The spelling similarity of two words: their share of common trigrams, 0 to 1. A misspelt word has about half. */

@@ -248,17 +248,28 @@ function testSearching(store: () => CatalogStore): void {
     expect(await store().remove(keyAt(0))).toBe(false);
   });
 
-  test("rank ranks by text with stems and weights, and without the words of replaced entries", async () => {
-    const texts = { name: "weather", description: "nothing else", parameters: "", other: "" };
-    await store().update(keyAt(1), () => change("named", { texts, terms: ["weather"] }));
+  test("rank adds the weights of the words that an entry has in any form, and sorts the same sum by id", async () => {
+    const texts = { name: "weather", description: "", parameters: "weather by city", other: "weather" };
+    await store().update(keyAt(1), () => change("named", { texts, terms: ["weather", "by", "city"] }));
     await store().update(keyAt(2), () => change("forecasts of the weather"));
     await store().update(keyAt(3), () => change("old jokes"));
     await store().update(keyAt(3), () => change("translations"));
     expect(await rank(store(), "weather")).toEqual(["named", "forecasts of the weather"]);
-    expect(await rank(store(), "forecasting")).toEqual(["forecasts of the weather"]);
+    expect(await rank(store(), "forecasting", "weather", "translate")).toEqual([
+      "forecasts of the weather",
+      "named",
+      "translations",
+    ]);
     expect(await rank(store(), "joke")).toEqual([]);
-    expect(await rank(store(), "joke", "translation")).toEqual(["translations"]);
-    expect(await store().rank({ words: weighted("weather"), facets: [404], limit: 10 })).toEqual([]);
+    const words = [
+      { word: "forecast", weight: 0.5 },
+      { word: "weather", weight: 0.25 },
+      { word: "translation", weight: 2 },
+    ];
+    const scores = (await store().rank({ words, facets: [ALL], limit: 10 })).map(({ score }) => score);
+    expect(scores).toEqual([2, 0.75, 0.25]);
+    expect(await store().rank({ words, facets: [ALL], limit: 1 })).toHaveLength(1);
+    expect(await store().rank({ words, facets: [404], limit: 10 })).toEqual([]);
   });
 
   test("a store counts the entries of a term, and finds terms with a similar spelling", async () => {

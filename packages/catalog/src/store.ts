@@ -23,7 +23,7 @@ export interface EntryKey {
   readonly toolName: string;
 }
 
-/** The texts of an entry. They weigh less from first to last when entries are ranked. */
+/** The texts of an entry. */
 export interface EntryTexts {
   readonly name: string;
   readonly description: string;
@@ -96,7 +96,7 @@ export interface TextQuery {
 /** An entry whose texts match. */
 export interface RankedText {
   readonly id: number;
-  /** Above zero, the higher the better; comparable only within one ranking. */
+  /** The sum of the weights of the words that its texts have, each in any form: `forecasts` for `forecasting`. */
   readonly score: number;
 }
 
@@ -160,7 +160,7 @@ export interface CatalogStore {
   get(key: EntryKey, facets: readonly number[]): Promise<StoredEntry | undefined>;
   /** Finds the stored entries among the ids that have every facet, in any order. */
   find(ids: readonly number[], facets: readonly number[]): Promise<readonly StoredEntry[]>;
-  /** Ranks entries by their texts, best matches first. */
+  /** Ranks entries by the words that their texts have, the highest score first, and the same score by id. */
   rank(query: TextQuery): Promise<readonly RankedText[]>;
   /** Counts the entries of each word. Words of no entry are left out. */
   countTerms(words: readonly string[]): Promise<ReadonlyMap<string, number>>;

@@ -41,14 +41,10 @@ export function termsOf(texts: EntryTexts): readonly string[] {
 
 const MAX_SENTENCE = 500;
 
-/** A service in a sentence for an embedder: `weather current: Current weather conditions for a city (city, units)`. */
+/** A service in a sentence for an embedder: `weather current: Current weather conditions for a city`. */
 export function sentenceOf(service: Service): string {
-  const { methods } = service;
-  const descriptions = [...new Set(methods.flatMap(descriptionsIn))].filter((text) => text !== "");
-  const properties = methods.flatMap(schemasIn).flatMap((schema) => Object.keys(fieldOf(schema, "properties") ?? {}));
-  const parameters = [...new Set(properties)].map((name) => wordsOf(name).join(" "));
-  const ending = parameters.length === 0 ? "" : ` (${parameters.join(", ")})`;
-  return `${joined(namesOf(service))}: ${descriptions.join(". ")}${ending}`.slice(0, MAX_SENTENCE);
+  const descriptions = [...new Set(service.methods.flatMap(descriptionsIn))].filter((text) => text !== "");
+  return `${joined(namesOf(service))}: ${descriptions.join(". ")}`.slice(0, MAX_SENTENCE);
 }
 
 function namesOf({ resource, toolName, methods }: Service): readonly string[] {

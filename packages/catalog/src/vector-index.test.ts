@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredVector } from "./store.js";
-import { createVectorIndex, EXACT } from "./vector-index.js";
+import { type AskedVectors, createVectorIndex, EXACT } from "./vector-index.js";
 import { quantize, VECTOR_SIZE } from "./word-vectors.js";
 
 const DIMENSIONS = 64;
@@ -38,18 +38,25 @@ test("an entry without a meaning is compared by its words, and is missing until 
   const index = createVectorIndex(4);
   const words = quantize(Float32Array.from({ length: VECTOR_SIZE }, (_, at) => (at === 0 ? 1 : 0)));
   const meaning = quantize(Float32Array.from([1, 0, 0, 0]));
+  const other = quantize(Float32Array.from([0, 1, 0, 0]));
   index.put([
     { id: 1, facets: [ALL], vector: words },
     { id: 2, facets: [ALL], vector: none, meaning },
     { id: 3, facets: [ALL], vector: words, meaning: new Int8Array(4) },
   ]);
   expect([...index.missing]).toEqual([1]);
-  expect(index.similarityOf({ words, meaning }, 1)).toBeCloseTo(index.similarityOf({ words, meaning }, 3));
-  expect(index.similarityOf({ words: undefined, meaning }, 1)).toBe(0);
-  expect(index.similarityOf({ words: undefined, meaning }, 2)).toBeGreaterThan(0.15);
-  index.put([{ id: 1, facets: [ALL], vector: words, meaning }]);
+  const scores = async (asked: AskedVectors) => {
+    const near = await index.nearest(asked, [ALL], 3);
+    return [1, 2, 3].map((id) => near.find((found) => found.id === id)?.score.toFixed(1));
+  };
+  // A number of a vector has at most half of the range.
+  expect(await scores({ words, meaning: other })).toEqual(["0.3", "0.0", "0.3"]);
+  expect(await scores({ words: undefined, meaning })).toEqual(["0.0", "0.3", "0.0"]);
+  expect(await scores({ words })).toEqual(["0.3", "0.0", "0.3"]);
+  index.put([{ id: 1, facets: [ALL], vector: words, meaning: other }]);
   expect(index.missing.size).toBe(0);
-  expect((await index.nearest({ words, meaning }, [ALL], 1))[0]?.id).toBe(1);
+  expect(await scores({ words, meaning: other })).toEqual(["0.3", "0.0", "0.3"]);
+  expect(await scores({ words: undefined, meaning })).toEqual(["0.0", "0.3", "0.0"]);
 });
 
 /** A vector of random direction, near to another if there is one. */

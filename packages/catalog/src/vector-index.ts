@@ -61,7 +61,7 @@ export function createIndexer(store: CatalogStore, meanings: Meanings | undefine
 /** The vectors of a query. An absent one is not known. */
 export interface AskedVectors {
   readonly words: Int8Array | undefined;
-  readonly meaning: Int8Array | undefined;
+  readonly meaning?: Int8Array | undefined;
 }
 
 /** An entry with its similarity: about the cosine of the angle between two vectors, 1 for the same direction. */
@@ -74,18 +74,13 @@ export interface Near {
 export interface VectorIndex {
   /** Adds or replaces entries. */
   put(entries: readonly StoredVector[]): void;
-  /** Finds the nearest entries that have every facet, the nearest first. */
+  /** Finds the nearest entries that have every facet, the nearest first: by meaning, and by words where one has none. */
   nearest(asked: AskedVectors, facets: readonly number[], limit: number): Promise<readonly Near[]>;
-  /** The similarity of one entry; 0 for an unknown one. */
-  similarityOf(asked: AskedVectors, id: number): number;
   /** The ids of entries whose meaning is not stored yet, oldest first. */
   readonly missing: ReadonlySet<number>;
   /** Drops an id from {@link missing}, until the entry changes. */
   giveUp(id: number): void;
 }
-
-/** Measured with the questions of `test/catalog/quality`: the words of a text count this much beside its meaning. */
-const WORDS = 0.4;
 
 const UNIT = QUANTUM ** 2;
 
@@ -127,9 +122,8 @@ export function createVectorIndex(dimensions: number): VectorIndex {
   }
 
   function similarity(asked: AskedVectors, row: number): number {
-    const byWords = asked.words === undefined ? 0 : dot(words.all, row, asked.words) / UNIT;
-    if (asked.meaning === undefined || isUnderstood[row] !== true) return byWords;
-    return (dot(meanings.all, row, asked.meaning) / UNIT + WORDS * byWords) / (1 + WORDS);
+    if (asked.meaning !== undefined && isUnderstood[row] === true) return dot(meanings.all, row, asked.meaning) / UNIT;
+    return asked.words === undefined ? 0 : dot(words.all, row, asked.words) / UNIT;
   }
 
   /** Calls `visit` for each row with the facets, with breaks. */
@@ -181,10 +175,6 @@ export function createVectorIndex(dimensions: number): VectorIndex {
         for (const row of await shortlist(asked.meaning, facets)) offer(row);
       } else await scan(facets, offer);
       return best.sorted();
-    },
-    similarityOf(asked, id) {
-      const row = rowOf.get(id);
-      return row === undefined ? 0 : similarity(asked, row);
     },
   };
 }

@@ -18,7 +18,7 @@ import type {
 import { canonicalNetwork, isJsonObject, isNetwork, sameNetwork } from "@farebox/core/protocol";
 import { type Admission, type Caller, createAccess, type Seller } from "./access.js";
 import { createGasBudgets, type GasBudgets } from "./gas-budget.js";
-import { createCallLog, nameOf } from "./log.js";
+import { createCallLog, logSearch, nameOf } from "./log.js";
 import { type FacilitatorConfig, type FacilitatorOptions, parseFacilitatorOptions } from "./options.js";
 import { findRefusal, type Limits, type PolicyRefusal } from "./policy.js";
 import { createRegistrar, type Extended } from "./registrar.js";
@@ -88,6 +88,7 @@ export function createFacilitator(options: FacilitatorOptions): LocalFacilitator
   const supported = describe(config);
   const log = createCallLog(config.logger);
   const registrar = createRegistrar(config.catalog, config.logger);
+  void logSearch(config.catalog, config.logger);
   const budgets = createGasBudgets(config.schemes, config.policy.gasPerHour, config.logger);
   const parts = { ...config, budgets };
   return Object.freeze({

@@ -39,6 +39,13 @@ export function createCallLog(logger: Logger | undefined): CallLog {
   };
 }
 
+/** Says how the catalog searches: by words, or by which encoder. A catalog of another kind may not say it. Never rejects. */
+export async function logSearch(catalog: object | undefined, logger: Logger | undefined): Promise<void> {
+  const by =
+    catalog && "searchesBy" in catalog ? await Promise.resolve(catalog.searchesBy).catch(() => undefined) : undefined;
+  if (typeof by === "string") writeLine(logger, "info", "catalog_search", { by: legible(by) });
+}
+
 /** Logs an internal error by its name alone: its message may hold a database's address and password. Never throws. */
 export function logFailure(logger: Logger | undefined, event: string, error: unknown, fields: LogFields = {}): void {
   writeLine(logger, "error", event, { ...fields, error: nameOf(error) });

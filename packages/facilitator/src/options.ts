@@ -21,7 +21,7 @@ export interface FacilitatorOptions {
   readonly catalog?: Catalog;
   /** Whom it serves, and at which cost. Default: it serves every payment that its schemes accept. */
   readonly policy?: FacilitatorPolicy;
-  /** Receives one line per call, without signatures and URLs, and the alarms of gas budgets. Default: no log. */
+  /** Receives one line per call, without signatures and URLs, how the catalog searches, and the alarms of gas budgets. Default: no log. */
   readonly logger?: Logger;
 }
 

@@ -26,7 +26,7 @@ export const measured: Measured = JSON.parse(readBackground("search-quality.json
 
 /** A catalog with all samples. */
 export async function openSamples(options: Partial<CatalogOptions> = {}): Promise<LocalCatalog> {
-  const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), ...options });
+  const catalog = createCatalog({ checkOwners: false, embedder: false, store: createSqliteCatalogStore(), ...options });
   await listSamples(catalog);
   return catalog;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { MORE_SERVICES } from "./more-services.js";
+
 /** A service: its path or the name of its tool, what it says of itself, and its parameters with their descriptions. */
 export interface SampleService {
   readonly id: string;
@@ -22,7 +24,8 @@ const tool = (id: string, description: string, parameters: Record<string, string
   tool: true,
 });
 
-export const SERVICES: readonly SampleService[] = [
+/** A catalog of the size that most facilitators have. */
+export const FIRST_SERVICES: readonly SampleService[] = [
   http("weather/current", "Current weather conditions for a city", { city: "City name", units: "metric or imperial" }),
   http("weather/forecast", "Seven day weather forecast by coordinates", { lat: "Latitude", lon: "Longitude" }),
   http("air-quality", "Air quality index and pollutant levels for a location", { city: "City name" }),
@@ -127,3 +130,6 @@ export const SERVICES: readonly SampleService[] = [
   tool("review_code", "Reviews a pull request and suggests improvements", { diff: "Changes" }),
   tool("chess_best_move", "Suggests the best move in a chess position", { fen: "Position" }),
 ];
+
+/** All services. */
+export const SERVICES: readonly SampleService[] = [...FIRST_SERVICES, ...MORE_SERVICES];

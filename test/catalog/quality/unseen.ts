@@ -1,6 +1,6 @@
 /**
- * Questions that no weight was chosen with, in a buyer's own words. They were written before the encoder was built in, and are only
- * reported on. So are the sentences that no service fits.
+ * Questions in a buyer's own words, written before the encoder was built in, and sentences that no service fits. The weights and the
+ * least scores were checked with the first list and with the first half of the last one; nothing was chosen with the others.
  *
  * @module
  */
@@ -103,7 +103,7 @@ export const FOREIGN: Readonly<Record<string, readonly (readonly [query: string,
   ],
 };
 
-/** Sentences that no service fits. The relevance floor was chosen with the first half, and is reported on the second. */
+/** Sentences that no service fits. The least scores were chosen with the first half. */
 export const NONSENSE: readonly string[] = [
   "asdf qwer zxcv",
   "blah blah blah",

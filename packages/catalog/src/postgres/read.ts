@@ -13,17 +13,11 @@ export type RunQuery = (sql: string, values: unknown[]) => Promise<readonly unkn
 /** The calls of one statement. */
 export type Reader = Omit<CatalogStore, "update" | "remove" | "takeDue" | "postpone" | "close">;
 
-/** Weights in the order of PostgreSQL: other texts, parameters, description, name. */
-const WEIGHTS = "{0.08, 0.25, 0.66, 1.0}";
-
-/** `ts_rank` ignores how rare a word is, so each word is ranked separately and weighted. */
 const RANK = `
-  WITH words AS MATERIALIZED (
-    SELECT plainto_tsquery('english', word) AS word, weight FROM unnest($1::text[], $2::float8[]) AS asked (word, weight)
-  )
-  SELECT id, (SELECT sum(weight * ts_rank('${WEIGHTS}', texts, word)) FROM words) AS score
-  FROM farebox_entries WHERE texts @@ to_tsquery('english', $3) AND facets @> $4::bigint[]
-  ORDER BY score DESC, id LIMIT $5`;
+  SELECT id, sum(weight) AS score
+  FROM unnest($1::text[], $2::float8[]) AS asked (word, weight)
+  JOIN farebox_entries ON texts @@ plainto_tsquery('english', word) AND facets @> $3::bigint[]
+  GROUP BY id ORDER BY score DESC, id LIMIT $4`;
 
 /** All transactions before `xmin` have ended, so no later reading can find more of their rows. */
 const CHANGES = `
@@ -69,8 +63,7 @@ export function createReader(run: RunQuery): Reader {
       return (await run(sql, [ids, facets])).map(toEntry);
     },
     async rank({ words, facets, limit }) {
-      const either = words.map(({ word }) => `'${word}'`).join(" | ");
-      const values = [words.map(({ word }) => word), words.map(({ weight }) => weight), either, facets, limit];
+      const values = [words.map(({ word }) => word), words.map(({ weight }) => weight), facets, limit];
       const rows = (await run(RANK, values)) as readonly { id: string; score: number }[];
       return rows.map(({ id, score }) => ({ id: Number(id), score }));
     },

@@ -24,9 +24,6 @@ export interface Reader {
 /** So many entries are sorted within milliseconds. */
 const FEW = 2_000;
 
-/** Weights of name, description, parameters and the rest. */
-const RANK = "bm25(texts, 6.0, 4.0, 1.5, 0.5)";
-
 /** Prepares the statements. Those that depend on the number of facets are compiled per call, in microseconds. */
 export function createReader(db: Database): Reader {
   const termCount = db.prepare("SELECT entries FROM terms WHERE term = ? AND entries > 0");
@@ -85,10 +82,12 @@ export function createReader(db: Database): Reader {
       return all(sql, JSON.stringify(ids), ...facets).map(toEntry);
     },
     rank({ words, facets, limit }) {
-      const filter = facets.map(() => " AND EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = texts.rowid)");
-      const sql = `SELECT rowid AS id, -${RANK} AS score FROM texts WHERE texts MATCH ?${filter.join("")} ORDER BY score DESC LIMIT ?`;
-      const match = words.map(({ word }) => `"${word}"`).join(" OR ");
-      return all(sql, match, ...facets, limit).map((row) => row as RankedText);
+      const matches = words.map(() => "SELECT rowid, ? AS weight FROM texts WHERE texts MATCH ?").join(" UNION ALL ");
+      const filter = facets.map(() => "EXISTS (SELECT 1 FROM facets WHERE facet = ? AND entry = id)").join(" AND ");
+      const sql = `SELECT id, sum(weight) AS score FROM (SELECT rowid AS id, weight FROM (${matches}))
+        WHERE ${filter || "true"} GROUP BY id ORDER BY score DESC, id LIMIT ?`;
+      const values = words.flatMap(({ word, weight }) => [weight, `"${word}"`]);
+      return all(sql, ...values, ...facets, limit).map((row) => row as RankedText);
     },
     countTerms(words) {
       const counted = words.map((word) => [word, termCount.get(word) as { entries: number } | undefined] as const);

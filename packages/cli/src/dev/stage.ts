@@ -95,7 +95,7 @@ export function portInUse(port: number, cause: unknown): CliError {
 /** Some versions of Node have no SQLite. */
 function openCatalog(tell: (line: string) => void): LocalCatalog | undefined {
   try {
-    return createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false });
+    return createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false, embedder: false });
   } catch {
     tell("no catalog: this version of Node has no SQLite; install libsql, or use Node 22.13 or later");
     return undefined;
