@@ -246,7 +246,7 @@ export function layersOf(router: unknown): readonly Layer[] | undefined {
 }
 
 /** What has the layers of a router, or of an app. */
-export function ownerOf(router: unknown): OwnRouter | undefined {
+function ownerOf(router: unknown): OwnRouter | undefined {
   if (hasOldRouter(router)) return router._router;
   const { stack, router: ofApp } = Object(router) as OwnRouter & { readonly router?: OwnRouter };
   return [router as OwnRouter, ofApp].find((one) => Array.isArray(one === router ? stack : one?.stack));

@@ -157,16 +157,14 @@ function compileOption(read: ReadOption, option: JsonObject, context: OfferConte
   }
   if (read.price === undefined || price === undefined || payTo === undefined || !isGood) return [];
   if (isZero) return [FREE];
+  const offered = terms.ok ? { ...terms, isInDollars: isPricedInDollars(read.price) } : undefined;
   if (typeof price === "function" || typeof payTo === "function" || scheme.offer !== undefined) {
     const dynamic = { ...read, price: read.price, payTo, free: context.free };
     const quoted = isQuoted(dynamic) ? { ...wire, extra: { ...extra, quote: SAMPLE_QUOTE } } : wire;
-    const offer = terms.ok ? createOffer(scheme, terms, { network, ...quoted }) : undefined;
+    const offer = offered && createOffer(scheme, offered, { network, ...quoted });
     return [{ kind: "dynamic", terms: dynamic, offer }];
   }
-  const isInDollars = isPricedInDollars(read.price);
-  return terms.ok
-    ? [{ kind: "fixed", offer: createOffer(scheme, { ...terms, isInDollars }, { network, ...wire }) }]
-    : [];
+  return offered === undefined ? [] : [{ kind: "fixed", offer: createOffer(scheme, offered, { network, ...wire }) }];
 }
 
 /** The exposure is in dollars, so the asset has to be worth one. And no response may cost the seller more than it allows. */
