@@ -21,7 +21,12 @@ async function open(
 }
 
 async function openBank(): Promise<Bank> {
-  const catalog = createCatalog({ store: createSqliteCatalogStore(), allowLocal: true, checkOwners: false, embedder: false });
+  const catalog = createCatalog({
+    store: createSqliteCatalogStore(),
+    allowLocal: true,
+    checkOwners: false,
+    embedder: false,
+  });
   onTestFinished(() => catalog.close());
   const facilitator = { ...createTestFacilitator({ catalog }), catalog };
   const server = await startFacilitatorServer({ facilitator });
