@@ -152,6 +152,7 @@ export async function openTools(
   const tools = createPaidTools(payments, optionsFor(url));
   sell(tools);
   app.use("/mcp", mcpEndpoint(tools));
+  app.get("/.well-known/x402", payments.wellKnown());
   const client = new Client({ name: "buyer", version: "1.0.0" });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as never);
   closers.push(
