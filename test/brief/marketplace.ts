@@ -94,7 +94,8 @@ export async function challengeOf(
 ): Promise<{ status: number; header: Json; body: Json }> {
   const response = await fetch(url, init);
   const body = response.headers.get("content-length") === "0" ? {} : ((await response.json()) as Json);
-  return { status: response.status, header: decode(response.headers.get("PAYMENT-REQUIRED")), body };
+  const header = response.headers.get("PAYMENT-REQUIRED");
+  return { status: response.status, header: header === null ? {} : decode(header), body };
 }
 
 /** The first offer of a challenge. */
