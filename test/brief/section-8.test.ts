@@ -68,15 +68,15 @@ test("8 Asset decimals (stablecoin): 6 (for example a dollar price of 0.10 equal
   });
 });
 
-test("8 `maxTimeoutSeconds`: a field of each payment requirement; bounds not given", async () => {
+test("8 `maxTimeoutSeconds`: a field of each payment requirement; bounds not given. Here 10 seconds to a day", async () => {
   const accepts = [OFFER, { ...OFFER, payTo: createPayer().address, maxTimeoutSeconds: 60 }];
   const { url } = await openSeller(library.url, { "GET /weather": { accepts } });
   const { header } = await challengeOf(`${url}/weather`);
   expect((header["accepts"] as Json[]).map(({ maxTimeoutSeconds }) => maxTimeoutSeconds)).toEqual([300, 60]);
   const wrong = createPayments({ ...PATIENT_SELLER, facilitator: createTestFacilitator() });
-  expect(() => wrong.routes({ "GET /weather": { accepts: { ...OFFER, maxTimeoutSeconds: 0 } } })).toThrow(
-    /maxTimeoutSeconds/,
-  );
+  const read = (maxTimeoutSeconds: number) => () =>
+    wrong.routes({ "GET /weather": { accepts: { ...OFFER, maxTimeoutSeconds } } });
+  for (const seconds of [9, 86_401, 60.5]) expect(read(seconds), `${seconds}`).toThrow(/maxTimeoutSeconds/);
 });
 
 test("8 Rate limits: not shown. Here the policy of a facilitator has one for its calls", async () => {
