@@ -5,12 +5,21 @@
  */
 
 /**
- * Those that wait for processes to die, start many, install what a stranger would, send floods, or look at pages in a browser: `pnpm test:slow`. The
- * script finds the names in this file, as those of the first list.
+ * Those that wait for processes to die, start many, install what a stranger would, send floods, go through the discovery document, or look at
+ * pages in a browser: `pnpm test:slow`. The script finds the names in this file, as those of the first list.
  */
 export const SLOW: readonly string[] = [
   "packages/catalog-embeddings/src/index.test.ts",
   "packages/testing/src/store/store-conformance.test.ts",
+  "test/brief/section-1.test.ts",
+  "test/brief/section-2.test.ts",
+  "test/brief/section-3.test.ts",
+  "test/brief/section-4.test.ts",
+  "test/brief/section-5.test.ts",
+  "test/brief/section-6.test.ts",
+  "test/brief/section-7.test.ts",
+  "test/brief/section-8.test.ts",
+  "test/brief/section-9.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
   "test/catalog/quality/encoder-quality.test.ts",
   "test/chaos/chaos.test.ts",
