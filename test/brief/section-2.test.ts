@@ -111,7 +111,7 @@ describe("2.1", () => {
   });
 
   // 2.1 `resource`: for an MCP tool an identifier of the form `mcp://tool/<tool_name>`, which is not a transport URL
-  test.fails("2.1 `resource`: the same in a catalog that shows only what the server of a tool confirms", async () => {
+  test("2.1 `resource`: the same in a catalog that shows only what the server of a tool confirms", async () => {
     const entries = await listNamed({ owners: { checkOwners: true, unverified: "hide" } });
     await expect
       .poll(entries)
@@ -240,7 +240,7 @@ describe("2.2", () => {
     ...["resource", "extra", "outputSchema"],
   ];
 
-  test.fails("2.2 A requirement has all fields in the header, for three offers and six parameters, ten and sixteen", async () => {
+  test("2.2 A requirement has all fields in the header, for three offers and six parameters, ten and sixteen", async () => {
     for (const count of [6, 10, 16]) {
       const names = Array.from({ length: count }, (_, at) => `parameter${at}`);
       const parameter = { type: "string", description: "A parameter with a short description" };
@@ -515,7 +515,7 @@ describe("2.7", () => {
     });
   });
 
-  test.fails("2.7 A tool's declaration by the reference's helper carries its `inputSchema`", async () => {
+  test("2.7 A tool's declaration by the reference's helper carries its `inputSchema`", async () => {
     const inputSchema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
     const extensions = declareDiscoveryExtension({ toolName: "get_weather", inputSchema } as never);
     const seller = await openTools(

@@ -312,7 +312,7 @@ describe("4.4", () => {
   };
 
   // 4.4 Dollar price, …; valid when the route uses dollar-prefixed pricing
-  test.fails("4.4 `$<decimal>`: valid when the route uses dollar-prefixed pricing", async () => {
+  test("4.4 `$<decimal>`: valid when the route uses dollar-prefixed pricing", async () => {
     const take = await openSale(refusing, {
       asset: ASSET,
       amount: String(MAXIMUM),
