@@ -142,7 +142,7 @@ test("1 Only payment-protocol-compatible services can be listed; non-compatible 
   const { outcome } = await catalog.post("/settle", paymentFor({ url: `${free}/free` }));
   expect(outcome).toMatchObject({ bazaar: { status: expect.stringMatching(/^(?:processing|rejected)$/) } });
   await listRoute(catalog, "GET /weather", declared(), "/weather");
-  await expect.poll(async () => (await entriesOf(catalog)).length).toBe(1);
+  await expect.poll(async () => (await entriesOf(catalog)).length, { timeout: 60_000 }).toBe(1);
   expect((await entriesOf(catalog))[0]?.resource).toMatch(/\/weather$/);
 });
 

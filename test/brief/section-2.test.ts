@@ -106,15 +106,16 @@ describe("2.1", () => {
   });
 
   test("2.1 `resource`: for an MCP tool an identifier of the form `mcp://tool/<tool_name>`, which is not a transport URL", async () => {
-    const entries = await listNamed({ owners: { checkOwners: false } });
+    const { entries } = await listNamed({ owners: { checkOwners: false } });
     await expect(entries()).resolves.toMatchObject([{ type: "mcp", resource: "mcp://tool/get_weather" }]);
   });
 
   // 2.1 `resource`: for an MCP tool an identifier of the form `mcp://tool/<tool_name>`, which is not a transport URL
   test("2.1 `resource`: the same in a catalog that shows only what the server of a tool confirms", async () => {
-    const entries = await listNamed({ owners: { checkOwners: true, unverified: "hide" } });
+    const { entries, outcome } = await listNamed({ owners: { checkOwners: true, unverified: "hide" } });
+    expect(outcome()).toMatch(/^(?:processing|success)$/);
     await expect
-      .poll(entries)
+      .poll(entries, { timeout: 60_000 })
       .toMatchObject([{ type: "mcp", resource: "mcp://tool/get_weather", toolName: "get_weather" }]);
   });
 
@@ -124,7 +125,8 @@ describe("2.1", () => {
     const config = { ...TOOL, resource: { url: "mcp://tool/get_weather" } };
     const seller = await openTools(catalog.url, (some) => void some.tool("get_weather", config, sunny));
     expect(await seller.call("get_weather", { city: "Rome" })).toMatchObject({ content: [{ text: "sunny" }] });
-    return () => entriesOf(catalog);
+    const outcome = () => seller.payments.listing("tool get_weather")?.status;
+    return { entries: () => entriesOf(catalog), outcome };
   }
 
   test("2.1 `type`: string. `http` or `mcp`", () => {

@@ -46,7 +46,7 @@ test("3 `processing`: Discovery info was accepted and is being cataloged asynchr
   expect(outcomeOf(await buy(`${url}/weather`))).toEqual({ status: "processing" });
   expect(await entriesOf(library)).toEqual([]);
   confirm();
-  await expect.poll(() => entriesOf(library)).toMatchObject([{ resource: `${url}/weather` }]);
+  await expect.poll(() => entriesOf(library), { timeout: 60_000 }).toMatchObject([{ resource: `${url}/weather` }]);
 });
 
 test("3 `rejected`: Discovery info was rejected, for example because it failed schema validation", async () => {
@@ -61,7 +61,7 @@ test("3 Transitions: not shown. Here `processing` becomes `success` by a later p
   const library = await openFacilitator(CHECKING);
   const { url, payments } = await openSeller(library.url, { "GET /weather": declared() });
   await buy(`${url}/weather`);
-  await expect.poll(() => entriesOf(library)).toHaveLength(1);
+  await expect.poll(() => entriesOf(library), { timeout: 60_000 }).toHaveLength(1);
   expect(outcomeOf(await buy(`${url}/weather`))).toEqual({ status: "success" });
   expect(payments.listing("GET /weather")?.status).toBe("success");
 });

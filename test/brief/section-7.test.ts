@@ -95,6 +95,6 @@ test("7 The outcome of listing a non-compatible service: not shown. Here `reject
   const free = await start(express().get("/free", (_req, res) => void res.json({})));
   const settle = async () => (await catalog.post("/settle", paymentFor({ url: `${free}/free` }))).outcome;
   await expect
-    .poll(settle)
+    .poll(settle, { timeout: 60_000 })
     .toEqual({ bazaar: { status: "rejected", rejectedReason: expect.stringContaining("responds with 200") } });
 });

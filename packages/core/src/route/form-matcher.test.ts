@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { pathToRegexp, TokenData } from "path-to-regexp";
 import { describe, expect, test } from "vitest";
-import { compileMatcher, type Values } from "./form-matcher.js";
-import type { FlatToken } from "./path-form.js";
+import { compileMatcher, type FlatToken, type Values } from "./form-matcher.js";
 import { SEED } from "./route.fixture.js";
 
 const SETTINGS = [

@@ -6,7 +6,13 @@
  *
  * @module
  */
-import type { FlatToken } from "./path-form.js";
+import type { Token } from "path-to-regexp";
+
+/** A token of a form. */
+export type FlatToken = Exclude<Token, { type: "group" }> & {
+  /** A segment `*`: a wildcard that may be empty, and then be missing with its slash. */
+  readonly isStar?: boolean;
+};
 
 /** The values of a form's parameters in a path, in their order. `undefined`: a `*` that is missing with its slash. */
 export type Values = readonly (string | undefined)[];
@@ -153,6 +159,21 @@ interface Steps {
   readonly isLoose: boolean;
 }
 
+function isStop(path: string, stops: readonly string[], at: number): boolean {
+  for (const stop of stops) if (path.startsWith(stop, at)) return true;
+  return false;
+}
+
+/** Where the first run ends: it has one start only, so nothing is read twice. */
+function findStop(path: string, stops: readonly string[], start: number): number {
+  let end = path.length;
+  for (const stop of stops) {
+    const found = path.indexOf(stop, start);
+    if (found !== -1 && found < end) end = found;
+  }
+  return end;
+}
+
 /** Goes through a path once. @param mayLack - Whether a star may be missing with its slash. */
 function walk(
   { steps, slots, isLoose }: Steps,
@@ -165,9 +186,9 @@ function walk(
   const hasLeft = (slot: number, at: number) => left?.[slot * (path.length + 1) + at] === 1;
   const runs = (step: number, index: number, slot: number, stops: readonly string[], start: number, least: number) => {
     const first = start + least;
-    let end = start;
     if (hasLeft(slot, first)) return false;
-    while (end < path.length && !hasLeft(slot, end + 1) && !stops.some((stop) => path.startsWith(stop, end))) end++;
+    let end = slot === 0 ? findStop(path, stops, start) : start;
+    while (end < path.length && !hasLeft(slot, end + 1) && !isStop(path, stops, end)) end++;
     for (let at = end; at >= first; at--) {
       if (!follows(step + 1, at)) continue;
       spans[index] = [start, at];

@@ -11,7 +11,7 @@
  */
 import type { Token } from "path-to-regexp";
 import { encodeTemplate } from "../protocol/route-template.js";
-import { compileMatcher, type PathMatcher, type Values } from "./form-matcher.js";
+import { compileMatcher, type FlatToken, type PathMatcher, type Values } from "./form-matcher.js";
 
 /** One segment of a form, for the route trie. */
 export type FormSegment =
@@ -56,12 +56,6 @@ export interface FormFamily {
   find(path: string): { readonly form: PathForm; readonly isExact: boolean } | undefined;
 }
 
-/** A token of a form. */
-export type FlatToken = Exclude<Token, { type: "group" }> & {
-  /** A segment `*`: a wildcard that may be empty, and then be missing with its slash. */
-  readonly isStar?: boolean;
-};
-
 /** The tokens of a form, and those of its template. */
 interface FlatForm {
   readonly tokens: readonly FlatToken[];
@@ -71,7 +65,7 @@ interface FlatForm {
 /** Express also refuses a route with more forms. */
 const MAX_FORMS = 256;
 
-/** Each takes time for every path that may have it. */
+/** The time to read a path grows with them. */
 const MAX_WILDCARDS = 8;
 
 /** Compiles the forms of a path, in the order in which Express tries them. */
@@ -198,9 +192,9 @@ function compileValues(
   const loose = compileLoosely(tokens);
   const spelled: PathMatcher = (path) => loose(path) ?? loose(collapseSlashes(path)) ?? loose(withOneSlashAtEnd(path));
   const values = tokens.filter(isValue);
-  const bySample = new Map<string, PathForm>();
-  const formOf = (found: Values) =>
-    bySample.size === 1 ? family.forms[0] : bySample.get(writeSample(tokensOf(tokens, found)));
+  const byKey = new Map<string, PathForm>();
+  const keyOf = (some: readonly FlatToken[]) => `${writeSample(some)} ${shapeOf(some)}`;
+  const formOf = (found: Values) => (byKey.size === 1 ? family.forms[0] : byKey.get(keyOf(tokensOf(tokens, found))));
   const family: FormFamily = {
     forms: [],
     find(path) {
@@ -210,10 +204,11 @@ function compileValues(
       return form && { form, isExact: asWritten !== undefined };
     },
   };
-  for (const described of lacks(values).map((found) => describe(tokensOf(tokens, found)))) {
+  for (const some of waysToLack(values).map((found) => tokensOf(tokens, found))) {
+    if (byKey.has(keyOf(some))) continue;
     const isThis = (found: Values | undefined) => found !== undefined && formOf(found) === form;
     const form: PathForm = {
-      ...described,
+      ...describe(some),
       family,
       matches: (path) => isThis(exact(path)),
       takes: (path) => isThis(exact(path) ?? loose(path)),
@@ -222,9 +217,9 @@ function compileValues(
         return found !== undefined && isThis(found) ? readParams(values, found, absent) : undefined;
       },
     };
-    if (!bySample.has(form.sample)) bySample.set(form.sample, form);
+    byKey.set(keyOf(some), form);
   }
-  return Object.assign(family, { forms: [...bySample.values()] });
+  return Object.assign(family, { forms: [...byKey.values()] });
 }
 
 /** A matcher that is compiled on first use: most paths never need it. */
@@ -236,8 +231,8 @@ function compileLoosely(tokens: readonly FlatToken[]): PathMatcher {
   };
 }
 
-/** Values of every form: with and without each star, the longest form first. The last star may lack only its segment. */
-function lacks(tokens: readonly FlatToken[]): readonly Values[] {
+/** With and without each star, the longest form first. The last star may lack only its segment. */
+function waysToLack(tokens: readonly FlatToken[]): readonly Values[] {
   let all: readonly Values[] = [[]];
   for (const { isStar } of tokens) {
     all = all.flatMap((values) => (isStar ? ["x", "", undefined] : ["x"]).map((value) => [...values, value]));
@@ -321,7 +316,7 @@ export function collapseSlashes(path: string): string {
   return path.replace(/\/{2,}/g, "/");
 }
 
-/** Express takes a path with or without a slash at the end, but the root is nothing else. */
+/** Express takes a path with or without a slash at the end. The root keeps its slash. */
 function withoutTrailingSlash(tokens: readonly FlatToken[]): readonly FlatToken[] {
   return orRoot(withoutLastSlash(tokens));
 }

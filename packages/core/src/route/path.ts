@@ -7,7 +7,8 @@
  * @module
  */
 import { parse, type Token } from "path-to-regexp";
-import { compileForms, explainForms, type FlatToken, type PathForm } from "./path-form.js";
+import type { FlatToken } from "./form-matcher.js";
+import { compileForms, explainForms, type PathForm } from "./path-form.js";
 
 /** A compiled path, or a description of valid paths and the position of the mistake. */
 export type CompiledPath =

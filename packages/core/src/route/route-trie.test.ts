@@ -56,7 +56,10 @@ describe(`compared with a search through all forms (seed ${SEED})`, () => {
   const names = fc.constantFrom("a", "b", "A", "ß", "é", "É", "ſ", "s", "ı", "i", "K", "\ud801\udc28", "a.b", "\ud800");
   const pieces = fc.oneof(names, fc.constantFrom(":", ":", "*", "/", "/", "-"));
   const raw = fc.array(pieces, { maxLength: 8 }).map((some) => nameApart(some));
-  const forms = fc.array(fc.oneof(raw, raw.map(withOption)).map(compiled), { maxLength: 6 }).map((all) => all.flat());
+  const starred = raw.map((path) => `/*${path.replaceAll("//", "/*/")}/*`);
+  const forms = fc
+    .array(fc.oneof(raw, raw.map(withOption), starred).map(compiled), { maxLength: 6 })
+    .map((all) => all.flat());
   const pathnames = fc
     .array(fc.oneof(names, fc.constantFrom("/", "/", "//", "-")), { maxLength: 10 })
     .map((some) => `/${some.join("")}`);
