@@ -186,9 +186,12 @@ export function writeKeyPath(chain: readonly Path[], dialect: Dialect, spelling:
   });
 }
 
+/** A route begins with a wildcard at most, and goes on with two. */
+const MOST_STARS = 3;
+
 /** All that a key stands for, for the router: each `*` may stand for nothing, not even for its slash. */
 export function writeKeyRoutes(chain: readonly Path[], dialect: Dialect, spelling: Spelling): string[] {
-  const written = [0, 1, 2, 3].map((left) => {
+  const written = Array.from({ length: 2 ** MOST_STARS }, (_, left) => {
     let stars = 0;
     const isLeft = () => (left >> stars++) % 2 === 1;
     return write(chain, (piece, next) => {
