@@ -264,7 +264,9 @@ describe.each(VERSIONS)("on %s", (_, express) => {
       };
       const shop = await openShop(express, { handler });
       expect((await shop.pay()).status).toBe(500);
-      expect(errors).toMatchObject([{ code: "ERR_FAREBOX_STATE", message: /exact takes the whole amount/ }]);
+      expect(errors).toMatchObject([
+        { code: "ERR_FAREBOX_STATE", message: expect.stringMatching(/exact takes the whole amount/) },
+      ]);
       expect(shop.facilitator.settled).toEqual([]);
     });
 

@@ -139,7 +139,10 @@ describe("parsePrice", () => {
   );
 
   test("refuses more decimals than the named asset has", () => {
-    expect(parsePrice("0.001 USDC.e", KNOWN)).toMatchObject({ ok: false, expected: /^at most 2 decimals/ });
+    expect(parsePrice("0.001 USDC.e", KNOWN)).toMatchObject({
+      ok: false,
+      expected: expect.stringMatching(/^at most 2 decimals/),
+    });
     expect(parsePrice("0.0000001 mUSD", KNOWN)).toMatchObject({ ok: true, amount: 100_000_000_000n });
   });
 
