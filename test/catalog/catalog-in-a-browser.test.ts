@@ -10,6 +10,7 @@ import express from "express";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listSamples } from "./quality/measure.js";
+import { FIRST_SERVICES } from "./quality/services.js";
 
 /** The usual path of Chromium; `CHROMIUM` overrides it. */
 const PLACES = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -59,7 +60,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
 
   beforeAll(async () => {
     await catalog.register(LONG);
-    await listSamples(catalog);
+    await listSamples(catalog, FIRST_SERVICES);
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"], timeout: 0 });
     page = await browser.newPage();
