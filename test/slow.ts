@@ -5,8 +5,8 @@
  */
 
 /**
- * Those that wait for processes to die, start many, install what a stranger would, send floods, go through the discovery document, or look at
- * pages in a browser: `pnpm test:slow`. The script finds the names in this file, as those of the first list.
+ * Those that wait for processes to die, start many, install what a stranger would, send floods, build hundreds of apps, go through the discovery
+ * document, or look at pages in a browser: `pnpm test:slow`. The script finds the names in this file, as those of the first list.
  */
 export const SLOW: readonly string[] = [
   "packages/catalog-embeddings/src/index.test.ts",
@@ -20,8 +20,12 @@ export const SLOW: readonly string[] = [
   "test/brief/section-7.test.ts",
   "test/brief/section-8.test.ts",
   "test/brief/section-9.test.ts",
+  "test/bypass/corpus.test.ts",
+  "test/bypass/two-prices.test.ts",
   "test/catalog/catalog-in-a-browser.test.ts",
+  "test/catalog/mount-roots.test.ts",
   "test/catalog/quality/encoder-quality.test.ts",
+  "test/catalog/search-in-stores.test.ts",
   "test/chaos/chaos.test.ts",
   "test/cli/dev.test.ts",
   "test/cli/doctor/modules.test.ts",
@@ -38,6 +42,7 @@ export const SLOW: readonly string[] = [
   "test/express/ledger-death.test.ts",
   "test/express/prices-in-types.test.ts",
   "test/mcp/bridge.test.ts",
+  "test/mcp/named-tools.test.ts",
   "test/paywall/page.test.ts",
   "test/security/two-processes.test.ts",
   "test/source/clocks.test.ts",
