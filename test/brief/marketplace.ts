@@ -7,8 +7,9 @@
  */
 import type { CatalogEntry } from "@farebox/bazaar/facilitator";
 import type { RouteConfig, RoutesConfig } from "@farebox/express";
-import { createPayments, type Payments, type PaymentsOptions } from "@farebox/express";
+import { createPayments, type Payments, type PaymentsOptions, setSettlementOverrides } from "@farebox/express";
 import { createPaidTools, type PaidTools, type PaidToolsOptions } from "@farebox/mcp";
+import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { type CallToolResult, CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -82,6 +83,27 @@ export async function start(app: Express): Promise<string> {
   const { url, close } = await listen(app);
   closers.push(close);
   return url;
+}
+
+/** What becomes of an override for a maximum of ten cents: the status, what is charged, and the code of the error that was thrown. */
+export async function override(amount: string): Promise<{ status: number; charged: bigint; code: string | undefined }> {
+  const facilitator = createTestFacilitator();
+  const payer = createPayer();
+  facilitator.ledger.fund(payer.address, 1_000_000n);
+  let code: string | undefined;
+  const routes = { "GET /words": { accepts: { ...OFFER, scheme: "upto", price: "$0.10" } } } as const;
+  const { url } = await openSeller(facilitator, routes, (app) => {
+    app.get("/words", (_req, res) => {
+      try {
+        setSettlementOverrides(res, { amount });
+      } catch (error) {
+        code = (error as { code?: string }).code;
+      }
+      res.status(code === undefined ? 200 : 500).json({});
+    });
+  });
+  const { status } = await pay(url, { path: "/words", payer });
+  return { status, charged: facilitator.ledger.balanceOf(PAYEE), code };
 }
 
 /** `fetch` of the reference's client, with a wallet of its own. */

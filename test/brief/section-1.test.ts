@@ -16,9 +16,8 @@ import { ExactEvmScheme as ServerScheme } from "@x402/evm/exact/server";
 import { ExactSvmScheme } from "@x402/svm/exact/client";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Library } from "../catalog/library.js";
 import { paymentFor, SOLANA, yesScheme } from "../catalog/library.js";
 import { PATIENT_SELLER } from "../interop/servers.js";
 import {
@@ -43,10 +42,7 @@ import {
 
 closeAllAtEnd();
 
-let library: Library;
-beforeAll(async () => {
-  library = await openFacilitator();
-});
+const library = await openFacilitator();
 
 const CITY = { queryParams: { city: { type: "string", description: "Name of the town", required: true } } };
 const TOOL = { accepts: OFFER, description: "The weather in a city", inputSchema: { city: z.string() } } as const;

@@ -8,9 +8,9 @@ import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { getBase58Decoder } from "@solana/kit";
 import express from "express";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readSettings } from "../../examples/mcp-bridge/settings.js";
-import { type Library, paymentFor, yesScheme } from "../catalog/library.js";
+import { paymentFor, yesScheme } from "../catalog/library.js";
 import { payingFetch } from "../interop/peers.js";
 import {
   closeAllAtEnd,
@@ -25,10 +25,7 @@ import {
 
 closeAllAtEnd();
 
-let library: Library;
-beforeAll(async () => {
-  library = await openFacilitator();
-});
+const library = await openFacilitator();
 
 test("5.1 The list and search operations need no API key and no account for buyers.", async () => {
   const credentials = [

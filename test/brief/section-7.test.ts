@@ -1,32 +1,21 @@
-/**
- * The brief's section 7, "Errors", and what Farebox does where the section says "not shown".
- *
- * @module
- */
-import { createPayments, setSettlementOverrides } from "@farebox/express";
-import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express from "express";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readSettings } from "../../examples/mcp-bridge/settings.js";
-import { declare, type Library, paymentFor } from "../catalog/library.js";
-import { PATIENT_SELLER } from "../interop/servers.js";
+import { declare, paymentFor } from "../catalog/library.js";
 import {
   challengeOf,
   closeAllAtEnd,
   declared,
-  OFFER,
   openFacilitator,
   openSeller,
+  override,
   PAYEE,
   start,
 } from "./marketplace.js";
 
 closeAllAtEnd();
 
-let library: Library;
-beforeAll(async () => {
-  library = await openFacilitator();
-});
+const library = await openFacilitator();
 
 test("7 Request to a protected route without payment: HTTP 402 Payment Required, header `PAYMENT-REQUIRED` with the payment instructions", async () => {
   const { url } = await openSeller(library.url, { "GET /weather": declared() });
@@ -44,24 +33,7 @@ test("7 Discovery info fails validation when cataloging: `bazaar.status` is `rej
 });
 
 test("7 Settlement override greater than the authorized maximum: not allowed; the resolved amount must be at most the maximum", async () => {
-  const facilitator = createTestFacilitator();
-  const payer = createPayer();
-  facilitator.ledger.fund(payer.address, 1_000_000n);
-  const payments = createPayments({ ...PATIENT_SELLER, facilitator, strict: false });
-  const app = express().set("env", "test");
-  app.use(payments.routes({ "GET /words": { accepts: { ...OFFER, scheme: "upto", price: "$0.10" } } }));
-  const codes: unknown[] = [];
-  app.get("/words", (_req, res) => {
-    try {
-      setSettlementOverrides(res, { amount: "100001" });
-    } catch (error) {
-      codes.push((error as { code?: string }).code);
-    }
-    res.status(codes.length === 0 ? 200 : 500).json({});
-  });
-  expect(await pay(await start(app), { path: "/words", payer })).toMatchObject({ status: 500 });
-  expect(codes).toEqual(["ERR_FAREBOX_AMOUNT"]);
-  expect(facilitator.ledger.balanceOf(PAYEE)).toBe(0n);
+  expect(await override("100001")).toEqual({ status: 500, charged: 0n, code: "ERR_FAREBOX_AMOUNT" });
 });
 
 test("7 Bridge started with neither EVM nor SVM private key: start-up error stating that at least one must be provided", async () => {

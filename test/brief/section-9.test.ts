@@ -8,8 +8,7 @@ import { createTestFacilitator } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { ExactEvmScheme } from "@x402/evm";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { beforeAll, expect, test } from "vitest";
-import type { Library } from "../catalog/library.js";
+import { expect, test } from "vitest";
 import { PATIENT_SELLER } from "../interop/servers.js";
 import {
   challengeOf,
@@ -26,10 +25,7 @@ import {
 
 closeAllAtEnd();
 
-let library: Library;
-beforeAll(async () => {
-  library = await openFacilitator();
-});
+const library = await openFacilitator();
 
 test("9 Catalog entries carry `x402Version`; the published shape has value `2`.", async () => {
   await listRoute(library, "GET /weather", declared(), "/weather");

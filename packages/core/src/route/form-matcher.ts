@@ -41,10 +41,9 @@ export interface Spelling {
 /** Compiles the tokens of a form. */
 export function compileMatcher(tokens: readonly FlatToken[], { isLoose }: Spelling): PathMatcher {
   const written = isLoose ? tokens.map(foldToken) : tokens;
-  const { steps, slots } = toSteps(written);
-  const hasStar = steps.some(({ kind }) => kind === "star");
+  const form = { ...toSteps(written), isLoose };
+  const hasStar = form.steps.some(({ kind }) => kind === "star");
   return (path) => {
-    const form = { steps, slots, isLoose };
     const text = isLoose ? foldUnits(path) : path;
     // Express 4 gives a `*` its slash. Only a path that has no place for it lacks both.
     const found = walk(form, text, false) ?? (hasStar ? walk(form, text, true) : undefined);
@@ -143,8 +142,9 @@ function textBeforeValue(tokens: readonly FlatToken[]): string {
     .join("");
 }
 
-function textOf(token: FlatToken): string {
-  return token.type === "text" ? token.value : "";
+/** The text of a token; none if it is a parameter, or missing. */
+export function textOf(token: FlatToken | undefined): string {
+  return token?.type === "text" ? token.value : "";
 }
 
 function isStar(token: FlatToken | undefined): boolean {

@@ -11,7 +11,7 @@
  */
 import type { Token } from "path-to-regexp";
 import { encodeTemplate } from "../protocol/route-template.js";
-import { compileMatcher, type FlatToken, type PathMatcher, type Values } from "./form-matcher.js";
+import { compileMatcher, type FlatToken, type PathMatcher, textOf, type Values } from "./form-matcher.js";
 
 /** One segment of a form, for the route trie. */
 export type FormSegment =
@@ -335,10 +335,6 @@ function writeSample(tokens: readonly FlatToken[]): string {
   const text = fold(tokens.map(textOf).join(""));
   const placeholder = PLACEHOLDERS.find((sign) => !text.includes(sign)) ?? "~";
   return tokens.map((token) => (token.type === "text" ? token.value : placeholder)).join("");
-}
-
-function textOf(token: FlatToken | undefined): string {
-  return token?.type === "text" ? token.value : "";
 }
 
 /** Facilitators accept letters, digits and a few other ASCII characters in a template. */
