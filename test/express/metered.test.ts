@@ -187,6 +187,56 @@ describe.each(VERSIONS)("on %s", (name, express) => {
     expect([trailers["payment-error"], shop.facilitator.settled]).toEqual(["payment_limit", [10_000n]]);
   });
 
+  const REFUSED: readonly [what: string, refuse: (payment: Payment) => void][] = [
+    ["charges what is no amount", (payment) => payment.charge("much")],
+    ["charges nothing in particular", (payment) => payment.charge(Number.NaN as never)],
+    ["sets what is no amount", (payment) => payment.settle("much")],
+    ["charges dollars and tokens", (payment) => payment.charge("$0.001 USDC")],
+  ];
+
+  test.each(REFUSED)("a handler that %s and swallows the error sends nothing", async (_what, refuse) => {
+    const shop = await openMetered(express, (req, res) => {
+      for (let at = 0; at < 3; at++) {
+        expect(() => refuse(paymentOf(req))).toThrow();
+        res.write(`token ${at}\n`);
+      }
+      res.end();
+    });
+    const { status, text } = await shop.pay();
+    expect([status, text]).toEqual([500, expect.not.stringContaining("token")]);
+    expect(shop.facilitator.settled).toEqual([]);
+  });
+
+  test.each(REFUSED)("a stream ends where its handler %s and swallows the error", async (_what, refuse) => {
+    const aborted: unknown[] = [];
+    const shop = await openMetered(express, (req, res) => {
+      sse(res);
+      paymentOf(req).signal.addEventListener("abort", () => aborted.push(paymentOf(req).signal.reason.reason));
+      paymentOf(req).charge(TOKEN);
+      res.write("data: paid\n\n");
+      expect(() => refuse(paymentOf(req))).toThrow();
+      res.write("data: free\n\n");
+      res.end();
+    });
+    const { text, trailers } = await shop.pay();
+    expect(text).toMatch(/^data: paid\n\nevent: payment-limit\ndata: \{"error":"unexpected_settle_error"\}\n\n/);
+    expect(text).not.toContain("free");
+    expect(receiptIn(text)).toMatchObject({ success: true, amount: "1000" });
+    expect([trailers["payment-error"], aborted]).toEqual(["unexpected_settle_error", ["unrecorded"]]);
+    expect(shop.facilitator.settled).toEqual([1_000n]);
+  });
+
+  test("a good amount after a refused one, before the first bytes, is what the stream costs", async () => {
+    const shop = await openMetered(express, (req, res) => {
+      expect(() => paymentOf(req).settle("much")).toThrow();
+      paymentOf(req).settle("$0.002");
+      res.write("token\n");
+      res.end();
+    });
+    const { status, text } = await shop.pay();
+    expect([status, text, shop.facilitator.settled]).toEqual([200, "token\n", [2_000n]]);
+  });
+
   test("a handler that throws behind the end of its response is paid, and the receipt goes out", async () => {
     const shop = await openMetered(express, (req, res) => {
       sse(res);

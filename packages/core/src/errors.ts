@@ -138,7 +138,8 @@ export class RpcError extends FareboxError {
  * - `client_gone`: its client disconnected.
  * - `expired`: its payment can no longer settle.
  * - `limit`: a metered response has used up what the payer authorized.
- * - `unrecorded`: what a metered response costs cannot be recorded, because the store fails, or another process has taken over.
+ * - `unrecorded`: what a metered response costs cannot be recorded, because the store fails, another process has taken over, or the handler
+ *   asked for what is no amount.
  * - `exposure`: streams that are not paid for come to what the option `exposure` allows.
  */
 export type PaymentAbortReason = "client_gone" | "expired" | "limit" | "unrecorded" | "exposure";

@@ -8,7 +8,6 @@
  */
 import type { CancelReason, PaymentEvents } from "../events/events.js";
 import type { HandlerFailure, WrittenBody } from "../events/hooks.js";
-import { type Logger, legible } from "../events/logger.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { StartTimer } from "../options.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
@@ -22,8 +21,10 @@ import {
   type HandlerResponse,
   isCharged,
   isClientsDoing,
+  logRefused,
   type Release,
   reasonsIn,
+  SET_ANOTHER,
   uncharged,
   withoutPayments,
 } from "./charging.js";
@@ -43,7 +44,6 @@ import {
   createSettledAmount,
   HandlerRun,
   type Payment,
-  type RefusedAmount,
 } from "./payment.js";
 import type { RetryTokens } from "./proof.js";
 import {
@@ -424,6 +424,7 @@ class VerifiedAdmission implements HeldAdmission {
     const amount = createMeteredAmount(offer, unmetered, {
       canPay: (sum) => exposure.canPay(this.#paid, sum),
       onExceeded: () => metering.stop("limit"),
+      onRefused: (refused) => metering.refused(refused),
     });
     const unrecorded = exposure.unrecordedOf(offer);
     const giveUp = (reason: CancelReason) => this.#giveUp(reason);
@@ -540,8 +541,7 @@ class VerifiedAdmission implements HeldAdmission {
       return { kind: "replace", response: amountContradicted() };
     }
     if (typeof amount === "object") {
-      const remedy = "let the error reach the error handler, or set an amount that can be charged";
-      logRefused(logger, paid, { closed: amount, remedy });
+      logRefused(logger, paid, { closed: amount, remedy: SET_ANOTHER });
       await this.#giveUp("not_chargeable");
       return { kind: "replace", response: amountRefused() };
     }
@@ -639,15 +639,6 @@ class VerifiedAdmission implements HeldAdmission {
     events.emit("cancelled", () => ({ ...facts(), reason, durationMs: now() - this.#startedMs }));
     this.#paid.hooks.tell("onCancel", () => [contextOf(this.#paid), reason]);
   }
-}
-
-/** The handler asked for an amount that cannot be charged. */
-function logRefused(
-  logger: Logger,
-  { route }: PaidRequest,
-  { closed, remedy }: { readonly closed: RefusedAmount; readonly remedy: string },
-): void {
-  logger.error("amount_refused", { route: route.key, message: legible(closed.refused), remedy });
 }
 
 /** What duplicates share: the same response, if all of it was held. */

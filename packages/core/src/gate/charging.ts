@@ -6,7 +6,7 @@
  */
 
 import { type Findings, foreignPaymentFinding, overrideInHeaderFinding } from "../events/findings.js";
-import { errorName, type Logger } from "../events/logger.js";
+import { errorName, type Logger, legible } from "../events/logger.js";
 import { privateCacheControl } from "../http/cache-control.js";
 import { parseSettlementAmount } from "../price/settlement-amount.js";
 import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
@@ -15,6 +15,7 @@ import { isJsonObject, parseJson } from "../protocol/json.js";
 import { authorizedBy } from "../scheme/offer.js";
 import type { StoredAnswer } from "../store/payment-store.js";
 import type { PaidRequest } from "./paid-request.js";
+import type { RefusedAmount } from "./payment.js";
 import type { GateResponse, Headers } from "./responses.js";
 
 /** What the handler responded, held back. */
@@ -224,4 +225,16 @@ export function contradicts(
 export function withoutPayments(response: HandlerResponse): HandlerResponse {
   if (!response.headers.some(([name]) => isOfPayments(name))) return response;
   return { ...response, headers: response.headers.filter(([name]) => !isOfPayments(name)) };
+}
+
+/** What a handler can do about a refused amount, as long as it has not responded. */
+export const SET_ANOTHER = "let the error reach the error handler, or set an amount that can be charged";
+
+/** The handler asked for an amount that cannot be charged. */
+export function logRefused(
+  logger: Logger,
+  { route }: PaidRequest,
+  { closed, remedy }: { readonly closed: RefusedAmount; readonly remedy: string },
+): void {
+  logger.error("amount_refused", { route: route.key, message: legible(closed.refused), remedy });
 }

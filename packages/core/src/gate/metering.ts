@@ -26,16 +26,19 @@ import {
   type HandlerResponse,
   isCharged,
   isClientsDoing,
+  logRefused,
   type Release,
+  SET_ANOTHER,
   uncharged,
 } from "./charging.js";
 import type { InFlight } from "./in-flight.js";
 import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
-import type { HandlerRun, MeteredAmount } from "./payment.js";
+import type { HandlerRun, MeteredAmount, RefusedAmount } from "./payment.js";
 import type { RetryTokens } from "./proof.js";
 import type { Receipts } from "./receipts.js";
 import {
   amountContradicted,
+  amountRefused,
   denied,
   deniedReceipt,
   expired,
@@ -49,7 +52,10 @@ import {
 } from "./responses.js";
 import type { Run } from "./runs.js";
 
-/** Why a metered response ends before its handler has ended it. `client_gone`: its client reads nothing, and its connection is closed. */
+/**
+ * Why a metered response ends before its handler has ended it. `unrecorded`: the store fails, or the handler asked for what is no amount.
+ * `client_gone`: its client reads nothing, and its connection is closed.
+ */
 export type StopReason = "limit" | "expired" | "unrecorded" | "exposure" | "client_gone";
 
 /** How a metered response ended. */
@@ -201,8 +207,8 @@ export class MeteredStream implements Metering {
 
   /** What the client gets in place of a stream. Otherwise the record says that it streams. */
   async #refuse(response: HandlerResponse): Promise<Release | undefined> {
-    const { store, leases, now } = this.#deps;
-    const { paid, counted, giveUp } = this.#one;
+    const { store, leases, logger, now } = this.#deps;
+    const { paid, counted, amount, giveUp } = this.#one;
     const { route, hooks, claim, payer, occasion, offer } = paid;
     const verdict = isCharged(paid, response, this.#deps);
     if (verdict === "unknown") {
@@ -217,6 +223,11 @@ export class MeteredStream implements Metering {
     if (contradicts(response.headers, { paid, amount: undefined }, this.#deps)) {
       await giveUp("not_chargeable");
       return { kind: "replace", response: amountContradicted() };
+    }
+    if (amount.refusal !== undefined) {
+      logRefused(logger, paid, { closed: amount.refusal, remedy: SET_ANOTHER });
+      await giveUp("not_chargeable");
+      return { kind: "replace", response: amountRefused() };
     }
     const denial = hooks.asks("beforeSettle")
       ? await hooks.ask("beforeSettle", settlingContextOf(paid, response))
@@ -305,6 +316,13 @@ export class MeteredStream implements Metering {
     this.#isTold ||= reason === "limit";
     // Last: a handler may destroy its response when it hears of it.
     this.#one.run.tell(reason);
+  }
+
+  /** The handler asked for what is no amount: what it goes on to send would be free. Before the first bytes, another amount may follow. */
+  refused(closed: RefusedAmount): void {
+    if (!this.#isLive) return;
+    logRefused(this.#deps.logger, this.#one.paid, { closed, remedy: SET_ANOTHER });
+    this.stop("unrecorded");
   }
 
   finish(isWhole: boolean): Promise<StreamEnd> {

@@ -193,12 +193,8 @@ export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount 
 }
 
 /** Starts the amount of a metered response. */
-export function createMeteredAmount(
-  offer: Offer,
-  unmetered: Unmetered,
-  { canPay, onExceeded }: MeteredAmountDeps,
-): MeteredAmount {
-  return new MeteredAmount(offer, unmetered, { canPay, onExceeded });
+export function createMeteredAmount(offer: Offer, unmetered: Unmetered, deps: MeteredAmountDeps): MeteredAmount {
+  return new MeteredAmount(offer, unmetered, deps);
 }
 
 /** What the amount of a metered response needs. */
@@ -207,6 +203,8 @@ export interface MeteredAmountDeps {
   readonly canPay: CanPay;
   /** A charge was more than is left. */
   readonly onExceeded: () => void;
+  /** The handler asked for what is no amount. */
+  readonly onRefused: (refused: RefusedAmount) => void;
 }
 
 /**
@@ -361,7 +359,7 @@ export class MeteredAmount implements ChargedAmount {
   }
 
   get value(): bigint {
-    if (this.#refusal !== undefined) return 0n;
+    if (this.refusal !== undefined) return 0n;
     return this.#meter.amount ?? (this.#unmetered === "maximum" ? this.#offer.amount : 0n);
   }
 
@@ -373,18 +371,15 @@ export class MeteredAmount implements ChargedAmount {
     return this.#isOpen && (this.#meter.amount === undefined || this.#refused !== undefined);
   }
 
-  get #refusal(): RefusedAmount | undefined {
+  /** `undefined`: the amount can be charged, or nothing is counted. */
+  get refusal(): RefusedAmount | undefined {
     return this.#refused ?? (this.#meter.amount === undefined ? this.#tooMuch : undefined);
   }
 
   settle(text: string): void {
     if (!this.#isOpen) throw tooLate();
     const counted = this.#meter.say(text);
-    if (!counted.ok) {
-      const error = new AmountError(text, counted.expected);
-      this.#refused = { refused: error.message };
-      throw error;
-    }
+    if (!counted.ok) throw this.#refuse(new AmountError(text, counted.expected));
     this.#refused = undefined;
   }
 
@@ -393,11 +388,16 @@ export class MeteredAmount implements ChargedAmount {
     const counted = this.#meter.add(amount);
     if (counted.ok) return;
     const error = new AmountError(amount, counted.expected);
-    if (counted.isTooMuch === true) {
-      this.#tooMuch = { refused: error.message };
-      this.#deps?.onExceeded();
-    } else this.#refused = { refused: error.message };
+    if (counted.isTooMuch !== true) throw this.#refuse(error);
+    this.#tooMuch = { refused: error.message };
+    this.#deps?.onExceeded();
     throw error;
+  }
+
+  #refuse(error: AmountError): AmountError {
+    this.#refused = { refused: error.message };
+    this.#deps?.onRefused(this.#refused);
+    return error;
   }
 
   async reserve(amount: string | MeteredUnits): Promise<boolean> {
@@ -408,7 +408,7 @@ export class MeteredAmount implements ChargedAmount {
 
   close(): ClosedAmount {
     this.#isOpen = false;
-    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.refusal !== undefined) return this.refusal;
     return this.#meter.amount === undefined && this.#unmetered === "error" ? "missing" : this.value;
   }
 }

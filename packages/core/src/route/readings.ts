@@ -5,9 +5,6 @@
  */
 import { fold } from "./path-form.js";
 
-/** Two proxies in a row decode twice. More does not occur in practice. */
-const MAX_DECODINGS = 2;
-
 const SUSPICIOUS = /[\\%;]|\/\/|\/\.|[^\x21-\x7e]|^[^/]/;
 
 /** Whether a path has only one reading, apart from case and a trailing slash. */
@@ -20,24 +17,21 @@ export function otherReadings(path: string): readonly string[] {
   if (isPlain(path)) return [];
   const readings = new Set<string>();
   const hasLetters = /[^\x21-\x7e]|%[89a-f]/i.test(path);
-  let decoded = path;
-  for (let round = 0; round <= MAX_DECODINGS; round++) {
-    // NUL ends a string in C.
-    const read = decoded.replaceAll("\\", "/").split("\0", 1).join();
-    // What follows two slashes or more is a host to a URL parser, and so is what stands before the first slash to a proxy.
-    const rests = [read, read.replace(/^\/{2,}[^/]*/, ""), read.slice(Math.max(read.indexOf("/"), 0))];
-    for (const rest of new Set(rests.flatMap((one) => [one, one.replace(/;[^/]*/g, "")]))) {
-      readings.add(resolveDots(rest));
-      if (!hasLetters) continue;
+  const once = decodeOnce(path);
+  // Two proxies in a row decode twice. More does not occur in practice.
+  for (const decoded of new Set([path, once, decodeOnce(once)])) {
+    const read = decoded.replaceAll("\\", "/");
+    // NUL ends a string in C, and is a character like others elsewhere.
+    const rests = [read, read.split("\0", 1).join()]
+      // What follows two slashes or more is a host to a URL parser, and so is what stands before the first slash to a proxy.
+      .flatMap((one) => [one, one.replace(/^\/{2,}[^/]*/, ""), one.slice(Math.max(one.indexOf("/"), 0))])
+      .flatMap((one) => [one, one.replace(/;[^/]*/g, "")]);
+    for (const rest of new Set(rests)) {
       const letters = decodeLetters(rest);
-      // A key has them as clients send them, in one case.
-      for (const one of [rest, letters.toLowerCase(), letters.toUpperCase()])
-        readings.add(resolveDots(encodeLetters(one)));
-      readings.add(resolveDots(letters));
+      // A key has letters as clients send them, in one case.
+      const sent = hasLetters ? [rest, letters.toLowerCase(), letters.toUpperCase()].map(encodeLetters) : [];
+      for (const one of [rest, letters, ...sent]) addResolved(readings, one);
     }
-    const next = decodeOnce(decoded);
-    if (next === decoded) break;
-    decoded = next;
   }
   readings.delete(path);
   return [...readings];
@@ -58,11 +52,17 @@ export function encodeLetters(path: string): string {
   return path.replace(/[^\x21-\x7e]+/g, (some) => encodeURIComponent(some.replace(/\p{Surrogate}/gu, "\ufffd")));
 }
 
-function resolveDots(path: string): string {
+/** To a file system two slashes are one. To a URL parser there is an empty segment between them, which `..` takes away. */
+function addResolved(readings: Set<string>, path: string): void {
+  const url = resolveDots(path, true);
+  for (const one of [url, resolveDots(path, false), resolveDots(url, false)]) readings.add(one);
+}
+
+function resolveDots(path: string, keepsEmpty: boolean): string {
   const segments: string[] = [];
-  for (const segment of path.split("/")) {
+  for (const segment of path.replace(/^\//, "").split("/")) {
     if (segment === "..") segments.pop();
-    else if (segment !== "." && segment !== "") segments.push(segment);
+    else if (segment !== "." && (keepsEmpty || segment !== "")) segments.push(segment);
   }
   return `/${segments.join("/")}`;
 }

@@ -580,6 +580,13 @@ describe("other readings", () => {
     ["/CAF%C3%89", "/caf%C3%A9"],
     ["/caf%C3%A9", "/CAF%C3%89"],
     ["/café", "/caf%C3%A9"],
+    ["/a//../b", "/a/b"],
+    ["/./x//../a", "/x/a"],
+    ["/a/\\../b", "/a/b"],
+    ["/x///../..//a", "/x/a"],
+    ["/a/b%00c", "/a/b\0c"],
+    ["/x%00/%61", "/x\0/a"],
+    ["/x%00/a;b", "/x\0/a"],
   ])("of %s are among others %s", (path, reading) => {
     expect(otherReadings(path)).toContain(reading);
     expect(isPlain(path)).toBe(false);
