@@ -105,6 +105,18 @@ const SENSITIVE: readonly Case[] = [
   ...casesOf({ app: [table(), router("/", get("/paid"))], keys: ["GET /paid"], settings: ["case sensitive routing"] }, [
     ["case-sensitive-app-loose-router", "GET /PAID", "priced", "A router has its own settings, and serves it."],
   ]),
+  ...casesOf(
+    {
+      app: [table("/api"), get("/api/report"), get("/:one/:two")],
+      keys: ["GET /report"],
+      settings: ["case sensitive routing"],
+    },
+    [
+      ["case-sensitive-mount-same", "GET /api/report", "priced", "The path as the route has it."],
+      ["case-sensitive-mount-page", "GET /API/report", "free", "To such an app it is another mount: a page gets it."],
+      ["case-sensitive-below-mount-page", "GET /api/REPORT", "free", "The same below the mount."],
+    ],
+  ),
   ...casesOf({ app: APP, keys: KEYS, settings: ["strict routing"] }, [
     ["strict-same", "GET /paid", "priced", "The path as the route has it."],
     ["strict-slash", "GET /paid/", "not found", "To such an app it is another path."],

@@ -17,7 +17,7 @@ import {
   pathsBelow,
   receiversOf,
 } from "./bind-keys.js";
-import { belowThatMount, samplesOf } from "./path.js";
+import { belowThatMount, formsOf, samplesOf } from "./path.js";
 import { fileNames, isPlain, otherReadings } from "./readings.js";
 import { coversMethod } from "./route-key.js";
 import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
@@ -288,8 +288,8 @@ export class ResolvedTable<T extends Priceable> {
       const query = belowThatMount(mount, path);
       if (query === undefined) return [];
       const found = this.table.find({ ...query, method: undefined });
-      // Express 4 gives `//api/x` to no mount `/api`.
-      const spelling = query.mountPath.includes("//") ? ({ match: "spelling" } as const) : {};
+      const isWritten = mount === query.mountPath || formsOf(mount).some((form) => form.matches(query.mountPath));
+      const spelling = isWritten ? {} : ({ match: "spelling" } as const);
       return found.map((one) => ({ ...one, ...spelling, mountTemplate: () => mount }));
     });
   }
