@@ -141,8 +141,15 @@ export function mayPay(app: ResolvedApp, sent: Sent, run: Run): boolean {
 
 function mayBeKeys(app: ResolvedApp, sent: Sent, { route, method }: Run, key: Key): boolean {
   if (mayBeBound(app, key, route) || isPageOf(app, key, route)) return true;
+  if (routesBefore(sent, route).some((other) => mayBeBound(app, key, other))) return true;
   if (sent.touched.some((touch) => isOfKey(touch) && touch.key === key && coversMethod(key, method))) return true;
   return (hasFunctions(app) || !hasRoute(app, key)) && mayRead(app, key, sent);
+}
+
+/** The routes that a request passes on its way to another. That of a key has its price there, also at its other mounts. */
+function routesBefore({ touched }: Sent, route: Route): readonly Route[] {
+  const routes = touched.filter(isRun).map((run) => run.route);
+  return routes.slice(0, Math.max(routes.indexOf(route), 0)).filter(({ plan }) => !isMounted(plan));
 }
 
 /** Whether it is certain that a key has a route: it was written for one, and the table can be seen. */
