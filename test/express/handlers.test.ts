@@ -190,6 +190,13 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       (app, { run }, table) => app.use("/:any", table).use("/:any/~u", run),
     ],
     [
+      // Express cuts the mount off what was sent, by the length of what it has escaped.
+      "a mount with a parameter, and characters that Express escapes",
+      { "/a/:any/weather": PRICED },
+      ["GET /a/|/weather/# 402", "GET http://x/a/|a.b/weather/ 402", 'PUT /a/"/Weather# 402', "GET /a/b/weather 402"],
+      (app, { run }, table) => app.use(table).use("/a/:any", run),
+    ],
+    [
       "app.use with a path, by every method and at every child path",
       WEATHER,
       ["GET /weather 402", "POST /weather 402", "GET /weather/ 402", "GET /weather/child 402", "PUT /Weather/a/b 402"],

@@ -115,13 +115,12 @@ export class ResolvedTable<T extends Priceable> {
     const own = first && this.#ownOf.get(first.entry);
     // In another spelling, it is the key's if its own handler gets it; without one, in every spelling.
     const isOwn = first?.match === "exact" || this.#home === NOWHERE || (own && this.#isRouted(first, path));
-    if (first === undefined || isOwn !== true) {
-      const isSpelled = first !== undefined && own === undefined && isPlain(path);
-      const byPath = isSpelled ? this.#ownless : this.#bound.inFront.byPath;
-      return this.#price({ ...this.#bound.inFront, byPath, mounts: [mountPath] }, spot);
-    }
-    if (!isPlain(path) && this.#isAmbiguous(spot)) return AMBIGUOUS;
-    return first.entry.value.isFree ? FREE : { kind: "priced", candidate: first };
+    const isKeys = isOwn === true || (first !== undefined && own === undefined);
+    if (first !== undefined && isKeys && !isPlain(path) && this.#isAmbiguous(spot)) return AMBIGUOUS;
+    if (first !== undefined && isOwn === true)
+      return first.entry.value.isFree ? FREE : { kind: "priced", candidate: first };
+    const byPath = isKeys ? this.#ownless : this.#bound.inFront.byPath;
+    return this.#price({ ...this.#bound.inFront, byPath, mounts: [mountPath] }, spot);
   }
 
   /** Whether somebody who gets a request may read it as another key's. */
