@@ -115,6 +115,7 @@ const ROOMS = new Set(["facilitator-side"]);
 const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/core/adapter",
+  "@farebox/core/facilitator",
   "@farebox/core/internal",
   "@farebox/core/issues",
   "@farebox/core/protocol",

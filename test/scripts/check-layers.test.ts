@@ -13,6 +13,7 @@ import { checkLayers } from "./check-layers.mjs";
 const SOUND: Record<string, string> = {
   "packages/core/package.json": manifest("core", {
     "./adapter": { default: "./dist/adapter.js" },
+    "./facilitator": { default: "./dist/facilitator-side/index.js" },
     "./internal": { default: "./dist/internal.js" },
     "./issues": { default: "./dist/issues.js" },
     "./protocol": { default: "./dist/protocol/index.js" },

@@ -1,5 +1,5 @@
 /**
- * Everything that core exports, as one file, for Farebox's own packages: a seller's process then loads core as one file. Use
+ * All of core but its rooms, as one file, for Farebox's own packages and the rooms: a seller's process then loads core as one file. Use
  * the other entries; this one has no promise.
  *
  * @module
