@@ -24,7 +24,7 @@ const CORE = join(PACKAGES, "core");
 /** The entry of core that has everything but the rooms. */
 const WHOLE_CORE = "src/internal.ts";
 /** The rooms of core: entries and their folders. The rest of core loads a room by `import()` or not at all (`check-layers.mjs`). */
-const ROOMS = { "@farebox/core/facilitator": "facilitator-side" };
+const ROOMS = { "@farebox/core/facilitator": "facilitator-side", "@farebox/core/ledger": "ledger-queries" };
 /** A module with a twin of CommonJS beside it, `load-ajv.ts` and `load-ajv.cjs`, is replaced by the twin. */
 const loadByRequire = {
   name: "load-by-require",

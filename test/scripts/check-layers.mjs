@@ -102,6 +102,7 @@ CORE.report = [
   "pricing",
   "settlement",
 ];
+CORE["ledger-queries"] = ["errors", "options", "store", "ledger"];
 CORE["facilitator-side"] = ["errors", "protocol", "issues", "http", "events", "price", "facilitator", "scheme"];
 CORE.engine = Object.keys(CORE);
 CORE.adapter = Object.keys(CORE);
@@ -109,7 +110,7 @@ CORE.index = Object.keys(CORE);
 CORE.internal = Object.keys(CORE);
 
 /** Folders of core that `packages/build.mjs` builds apart, so that most sellers never load them. */
-const ROOMS = new Set(["facilitator-side"]);
+const ROOMS = new Set(["facilitator-side", "ledger-queries"]);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
@@ -118,6 +119,7 @@ const CHAIN_FREE = [
   "@farebox/core/facilitator",
   "@farebox/core/internal",
   "@farebox/core/issues",
+  "@farebox/core/ledger",
   "@farebox/core/protocol",
   "@farebox/core/scheme",
   "@farebox/express",

@@ -627,7 +627,7 @@ function createEngine(parts: Parts): {
       });
       return metrics?.write() ?? "";
     },
-    ledger: ledger.public,
+    ledger: ledger.open(() => import("./ledger-queries/index.js")),
     health: () => health.ask(),
     healthCheck: () => health.tell(),
     async ready() {

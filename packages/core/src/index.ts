@@ -103,13 +103,7 @@ export type {
 } from "./gate/hand-request.js";
 export type { Payment } from "./gate/payment.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export {
-  type Ledger,
-  type LedgerQuery,
-  type LedgerTime,
-  openLedger,
-  type Refund,
-} from "./ledger/ledger.js";
+export type { Ledger, LedgerQuery, LedgerTime, Refund } from "./ledger/ledger.js";
 export type { PaymentsLedger } from "./ledger/payments-ledger.js";
 export type { SettledCall, SettledHandler, SettledHandlerOptions } from "./ledger/settled-handlers.js";
 export type {

@@ -10,6 +10,8 @@ export * from "./adapter.js";
 export * from "./index.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
 export * from "./issues.js";
+export { checkArguments, createLedger } from "./ledger/ledger.js";
+export { parsePayerNames } from "./ledger/parse-ledger.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
 export * from "./protocol/index.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
