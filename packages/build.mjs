@@ -3,8 +3,8 @@
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
  * hundreds. So each package is one file for each of its `exports`. Nearly all of `core` is in one file, `dist/internal.js`, so that each
- * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core (`ROOMS`) is a
- * folder with a file of its own, which imports `internal.js`. Most sellers never load it. The other packages' entries are
+ * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core is a folder with a
+ * file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and `REQUIRED_ROOM` imports nothing. The other packages' entries are
  * for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has the schemes and
  * the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as `compat`, import
  * that file and each other.
@@ -46,6 +46,8 @@ const importWholeCore = {
     }));
   },
 };
+/** The room of core that is loaded by `require`, since `payments.metrics()` returns at once. */
+const REQUIRED_ROOM = { entryPoints: ["src/telemetry/index.ts"], format: "cjs", outExtension: { ".js": ".cjs" } };
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 /** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
@@ -100,10 +102,14 @@ async function bundle(folder) {
     chunkNames: "[name]-[hash]",
   };
   const entries = entriesOf(folder);
-  const written = new Set();
-  for (const entryPoints of groupsOf(folder, entries)) {
+  const builds = groupsOf(folder, entries).map((entryPoints) => {
     const others = isCore ? importAcrossRooms(entryPoints) : importEntries(folder, entries, entryPoints);
-    const { metafile } = await build({ ...options, plugins: [...options.plugins, others], entryPoints });
+    return { ...options, plugins: [...options.plugins, others], entryPoints };
+  });
+  if (isCore) builds.push({ ...options, ...REQUIRED_ROOM });
+  const written = new Set();
+  for (const each of builds) {
+    const { metafile } = await build(each);
     for (const name of Object.keys(metafile.outputs)) written.add(normalize(name));
   }
   if (isCore) for (const name of await writeParts(options, entries)) written.add(name);
@@ -158,7 +164,9 @@ function roomOf(source) {
 async function writeParts(options, entries) {
   const entryPoints = entries.filter((entry) => entry !== WHOLE_CORE && roomOf(entry) === undefined);
   const { metafile } = await build({ ...options, entryPoints, write: false });
-  return Object.entries(metafile.outputs).map(([output, { entryPoint, exports }]) => {
+  // A file of CommonJS that is copied is an output, too.
+  const parts = Object.entries(metafile.outputs).filter(([, { entryPoint }]) => entryPoint !== undefined);
+  return parts.map(([output, { entryPoint, exports }]) => {
     const whole = pathBetween(entryPoint, WHOLE_CORE);
     writeFileSync(join(CORE, output), `export { ${exports.join(", ")} } from "${whole}";\n`);
     return normalize(output);

@@ -55,6 +55,11 @@ end(`answered ${statuses}`);
 
 for await (const { amount } of payments.ledger.entries()) end(`read ${amount}`);
 
+const measured = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} }, metrics: true });
+const [, inFlight] = /^farebox_in_flight (.*)$/m.exec(measured.metrics()) ?? [];
+end(`measured ${inFlight}`);
+
+await measured.close();
 await payments.close();
 server.close();
 server.closeAllConnections();
