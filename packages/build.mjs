@@ -2,8 +2,9 @@
  * Builds the packages: `tsc` checks the types and writes the declarations, esbuild writes the code, bundled.
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
- * hundreds. So each package is one file for each of its `exports`. All of `core` is in one file, `dist/internal.js`, so that each class
- * exists once; its other entries re-export a part of it, and the other packages import it directly. The other packages' entries are
+ * hundreds. So each package is one file for each of its `exports`. Nearly all of `core` is in one file, `dist/internal.js`, so that each
+ * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core is a folder with a
+ * file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and `REQUIRED_ROOM` imports nothing. The other packages' entries are
  * for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has the schemes and
  * the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as `compat`, import
  * that file and each other.
@@ -20,8 +21,10 @@ import { build } from "esbuild";
 
 const PACKAGES = dirname(fileURLToPath(import.meta.url));
 const CORE = join(PACKAGES, "core");
-/** The entry of core that has everything. */
+/** The entry of core that has everything but the rooms. */
 const WHOLE_CORE = "src/internal.ts";
+/** The rooms of core: entries and their folders. The rest of core loads a room by `import()` or not at all (`check-layers.mjs`). */
+const ROOMS = { "@farebox/core/facilitator": "facilitator-side", "@farebox/core/ledger": "ledger-queries" };
 /** A module with a twin of CommonJS beside it, `load-ajv.ts` and `load-ajv.cjs`, is replaced by the twin. */
 const loadByRequire = {
   name: "load-by-require",
@@ -33,13 +36,18 @@ const loadByRequire = {
   },
 };
 
-/** Every package but core imports all of core from one file. */
+/** Every package but core imports all of core but its rooms from one file. */
 const importWholeCore = {
   name: "import-whole-core",
   setup({ onResolve }) {
-    onResolve({ filter: /^@farebox\/core(\/|$)/ }, () => ({ path: "@farebox/core/internal", external: true }));
+    onResolve({ filter: /^@farebox\/core(\/|$)/ }, ({ path }) => ({
+      path: path in ROOMS ? path : "@farebox/core/internal",
+      external: true,
+    }));
   },
 };
+/** The room of core that is loaded by `require`, since `payments.metrics()` returns at once. */
+const REQUIRED_ROOM = { entryPoints: ["src/telemetry/index.ts"], format: "cjs", outExtension: { ".js": ".cjs" } };
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 /** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
@@ -94,18 +102,25 @@ async function bundle(folder) {
     chunkNames: "[name]-[hash]",
   };
   const entries = entriesOf(folder);
+  const builds = groupsOf(folder, entries).map((entryPoints) => {
+    const others = isCore ? importAcrossRooms(entryPoints) : importEntries(folder, entries, entryPoints);
+    return { ...options, plugins: [...options.plugins, others], entryPoints };
+  });
+  if (isCore) builds.push({ ...options, ...REQUIRED_ROOM });
   const written = new Set();
-  for (const entryPoints of isCore ? [[WHOLE_CORE]] : groupsOf(folder, entries)) {
-    const plugins = isCore ? options.plugins : [...options.plugins, importEntries(folder, entries, entryPoints)];
-    const { metafile } = await build({ ...options, plugins, entryPoints });
+  for (const each of builds) {
+    const { metafile } = await build(each);
     for (const name of Object.keys(metafile.outputs)) written.add(normalize(name));
   }
   if (isCore) for (const name of await writeParts(options, entries)) written.add(name);
   removeLeftovers(folder, written);
+  // A room that imports a name which internal.ts does not export cannot be loaded.
+  if (isCore) await Promise.all(Object.keys(ROOMS).map((room) => import(room)));
 }
 
 /** The entries of a package that are for one process are built one by one: what two of them have is in one file. */
 function groupsOf(folder, entries) {
+  if (folder === CORE) return [WHOLE_CORE, ...entries.filter(roomOf)].map((entry) => [entry]);
   return ONE_PROCESS.has(manifestOf(folder).name) ? entries.map((entry) => [entry]) : [entries];
 }
 
@@ -118,24 +133,50 @@ function importEntries(folder, entries, [built]) {
       if (!ONE_PROCESS.has(manifestOf(folder).name)) return;
       onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir }) => {
         const source = relative(folder, join(resolveDir, path)).replace(/\.js$/, ".ts");
-        if (!others.has(source)) return undefined;
-        const from = relative(dirname(built), source).replace(/\.ts$/, ".js");
-        return { path: from.startsWith(".") ? from : `./${from}`, external: true };
+        return others.has(source) ? { path: pathBetween(built, source), external: true } : undefined;
       });
     },
   };
 }
 
+/** Core imports the file of a room in place of its sources; a room imports core's one file in place of any source outside of its folder. */
+function importAcrossRooms([built]) {
+  const room = roomOf(built);
+  return {
+    name: "import-across-rooms",
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir }) => {
+        const other = roomOf(relative(CORE, join(resolveDir, path)));
+        if (other === room) return undefined;
+        const source = other === undefined ? WHOLE_CORE : `src/${other}/index.ts`;
+        return { path: pathBetween(built, source), external: true };
+      });
+    },
+  };
+}
+
+/** The room of core that has a source: its folder. */
+function roomOf(source) {
+  return Object.values(ROOMS).find((folder) => source.startsWith(`src/${folder}/`));
+}
+
 /** Writes the entries of core that re-export a part of it. */
 async function writeParts(options, entries) {
-  const entryPoints = entries.filter((entry) => entry !== WHOLE_CORE);
+  const entryPoints = entries.filter((entry) => entry !== WHOLE_CORE && roomOf(entry) === undefined);
   const { metafile } = await build({ ...options, entryPoints, write: false });
-  return Object.entries(metafile.outputs).map(([output, { exports }]) => {
-    const whole = relative(dirname(output), "dist/internal.js");
-    const from = whole.startsWith(".") ? whole : `./${whole}`;
-    writeFileSync(join(CORE, output), `export { ${exports.join(", ")} } from "${from}";\n`);
+  // A file of CommonJS that is copied is an output, too.
+  const parts = Object.entries(metafile.outputs).filter(([, { entryPoint }]) => entryPoint !== undefined);
+  return parts.map(([output, { entryPoint, exports }]) => {
+    const whole = pathBetween(entryPoint, WHOLE_CORE);
+    writeFileSync(join(CORE, output), `export { ${exports.join(", ")} } from "${whole}";\n`);
     return normalize(output);
   });
+}
+
+/** How the file of an entry imports that of another one of its package: `../internal.js`. */
+function pathBetween(from, to) {
+  const path = relative(dirname(from), to).replace(/\.ts$/, ".js");
+  return path.startsWith(".") ? path : `./${path}`;
 }
 
 /** The source behind each of a package's `exports` and commands: `src/facilitator/index.ts`. */

@@ -3,6 +3,8 @@
  *
  * - Packages import only the packages listed for them in PACKAGES.
  * - A folder of core imports only the folders listed for it in CORE.
+ * - A folder listed in ROOMS is loaded when it is used, by `import()` of its index.ts, or by a `load-….ts`, which the build replaces. Others
+ *   name it by `import type`.
  * - Nobody reaches into another package's files; its `exports` are the only way in.
  * - No two files import each other, directly or in a circle.
  * - No chain library can be reached from the entries in CHAIN_FREE, not even by a type, a
@@ -54,7 +56,8 @@ const CORE = {
   store: ["errors", "protocol", "facilitator", "scheme"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
-  telemetry: ["errors", "protocol", "events", "facilitator"],
+  telemetry: ["events", "facilitator"],
+  "load-telemetry": ["telemetry"],
   options: [
     "protocol",
     "paywall-texts",
@@ -101,17 +104,24 @@ CORE.report = [
   "pricing",
   "settlement",
 ];
+CORE["ledger-queries"] = ["errors", "options", "store", "ledger"];
+CORE["facilitator-side"] = ["errors", "protocol", "issues", "http", "events", "price", "facilitator", "scheme"];
 CORE.engine = Object.keys(CORE);
 CORE.adapter = Object.keys(CORE);
 CORE.index = Object.keys(CORE);
 CORE.internal = Object.keys(CORE);
 
+/** Folders of core that `packages/build.mjs` builds apart, so that most sellers never load them. */
+const ROOMS = new Set(["facilitator-side", "ledger-queries", "telemetry"]);
+
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
   "@farebox/core",
   "@farebox/core/adapter",
+  "@farebox/core/facilitator",
   "@farebox/core/internal",
   "@farebox/core/issues",
+  "@farebox/core/ledger",
   "@farebox/core/protocol",
   "@farebox/core/scheme",
   "@farebox/express",
@@ -191,7 +201,10 @@ class LayerCheck {
 
   /** Where each import of a file leads: to a file of ours (`file`), or out of the workspace (`library`). */
   #readEdges(file) {
-    const edges = importsOf(file).flatMap(({ name }) => this.#edgeTo(name, file) ?? []);
+    const edges = importsOf(file).flatMap(({ name, how }) => {
+      const edge = this.#edgeTo(name, file);
+      return edge === undefined ? [] : { ...edge, how };
+    });
     return edges.filter(
       (edge) => edge.file === undefined || this.#staysInside(file, edge.file) || this.#isEntry(edge.file),
     );
@@ -235,17 +248,28 @@ class LayerCheck {
   }
 
   #checkCoreLayers() {
-    for (const { from, to } of this.#links()) {
+    for (const { from, to, how } of this.#links()) {
       if (this.#packageOf(from) !== "core" || this.#packageOf(to) !== "core") continue;
       const [inner, outer] = [this.#layerOf(to), this.#layerOf(from)];
-      if (inner !== outer && !CORE[outer]?.includes(inner)) this.#report(from, `${outer} may not import ${inner}`);
+      if (inner === outer) continue;
+      if (!CORE[outer]?.includes(inner)) this.#report(from, `${outer} may not import ${inner}`);
+      if (ROOMS.has(inner)) this.#checkDoor(from, to, how);
     }
+  }
+
+  /** How a file of core enters a room. */
+  #checkDoor(from, to, how) {
+    const room = this.#layerOf(to);
+    if (how === "static" && !basename(from).startsWith("load-"))
+      this.#report(from, `loads ${room} with itself: a room is loaded by import() when it is used`);
+    if (how === "lazy" && basename(to) !== "index.ts")
+      this.#report(from, `loads ${basename(to)} of ${room}: a room is loaded by its index.ts`);
   }
 
   /** Every import of one of our files by another. */
   #links() {
     return [...this.#graph].flatMap(([from, edges]) =>
-      edges.filter((edge) => edge.file !== undefined).map((edge) => ({ from, to: edge.file })),
+      edges.filter((edge) => edge.file !== undefined).map((edge) => ({ from, to: edge.file, how: edge.how })),
     );
   }
 

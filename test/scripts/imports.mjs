@@ -28,15 +28,16 @@ export function walk(root) {
 }
 
 /**
- * The module names that a file mentions. A name that is computed, such as in `import(name)`, is
- * `undefined`: nothing can be said about it.
+ * The module names that a file mentions, and how: `static` is loaded with the file, `lazy` when the file asks for it, and `type` never. A
+ * name that is computed, such as in `import(name)`, is `undefined`: nothing can be said about it.
  */
 export function importsOf(file) {
   const source = ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest);
   const found = [];
   const visit = (node) => {
     const name = moduleNameIn(node);
-    if (name !== undefined) found.push({ name: ts.isStringLiteralLike(name) ? name.text : undefined });
+    if (name !== undefined)
+      found.push({ name: ts.isStringLiteralLike(name) ? name.text : undefined, how: howOf(node) });
     ts.forEachChild(node, visit);
   };
   visit(source);
@@ -50,6 +51,12 @@ function moduleNameIn(node) {
   if (ts.isExternalModuleReference(node)) return node.expression;
   if (ts.isCallExpression(node) && isLoader(node.expression)) return node.arguments[0];
   return undefined;
+}
+
+function howOf(node) {
+  if (ts.isCallExpression(node)) return "lazy";
+  const isType = ts.isImportTypeNode(node) || (ts.isImportDeclaration(node) ? node.importClause : node)?.isTypeOnly;
+  return isType ? "type" : "static";
 }
 
 function isLoader(callee) {

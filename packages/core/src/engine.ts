@@ -52,12 +52,14 @@ import { Runs } from "./gate/runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";
+import { loadTelemetry } from "./load-telemetry.js";
 import type { PaymentsOptions, RouteConfig, RoutesConfig, StartTimer } from "./options.js";
 import { createPassingSaleNames, createQuotes, createSaleNames } from "./pricing/dynamic-price.js";
 import type { ChargedAs, PaidRequestPolicy, PricedRoute } from "./pricing/priced-route.js";
 import { originFor, type Place } from "./pricing/resource.js";
 import { matchesNetwork } from "./protocol/caip2.js";
 import type { Extensions, PaymentPayload, PaymentRequirements } from "./protocol/documents.js";
+import { isReason } from "./protocol/reasons.js";
 import type { DescribedRoute, DescribedTool } from "./report/described-routes.js";
 import { Health, type PaymentsHealth } from "./report/health.js";
 import { createPayees } from "./report/payees.js";
@@ -83,9 +85,7 @@ import { Settler } from "./settlement/settle.js";
 import { MemoryExposure } from "./store/memory-exposure.js";
 import { isMemoryStore } from "./store/memory-store.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
-import { type Gauges, measure } from "./telemetry/measure.js";
-import { createOpenTelemetrySink, trace } from "./telemetry/open-telemetry.js";
-import { PrometheusText } from "./telemetry/prometheus.js";
+import type { Gauges } from "./telemetry/measure.js";
 
 /**
  * The gate of a route table. A verdict decides at once unless a payment, a hook, a price function or a facilitator is waited
@@ -470,18 +470,9 @@ function createParts(settings: Settings) {
 }
 
 /** Counts what happens, as far as the seller wants it. Returns what `payments.metrics()` reads. */
-function startMeasuring(
-  { metrics, telemetry }: Settings,
-  events: PaymentEvents,
-  gauges: Gauges,
-): PrometheusText | undefined {
-  const text = metrics ? new PrometheusText() : undefined;
-  if (text !== undefined) measure(text, events, gauges);
-  if (telemetry !== undefined) {
-    measure(createOpenTelemetrySink(telemetry), events, gauges);
-    trace(telemetry, events);
-  }
-  return text;
+function startMeasuring(settings: Settings, events: PaymentEvents, gauges: Gauges): { write(): string } | undefined {
+  if (!settings.metrics && settings.telemetry === undefined) return undefined;
+  return loadTelemetry().startMeasuring(settings, { events, isReason, ...gauges });
 }
 
 /** The route of a key; `undefined`: there is none, or several prices have the key, such as handlers that charge. */
@@ -627,7 +618,7 @@ function createEngine(parts: Parts): {
       });
       return metrics?.write() ?? "";
     },
-    ledger: ledger.public,
+    ledger: ledger.open(() => import("./ledger-queries/index.js")),
     health: () => health.ask(),
     healthCheck: () => health.tell(),
     async ready() {

@@ -29,7 +29,6 @@ test("the public surface of @farebox/core is exactly this", () => {
       "createHttpFacilitator",
       "createMemoryStore",
       "createRpcNode",
-      "openLedger",
       "price",
       "sizeOfAnswer",
       "usd",

@@ -1,8 +1,8 @@
 /**
  * For sellers, and for authors of stores and facilitators. Everything exported here is public API.
  *
- * Adapters use `@farebox/core/adapter`, schemes `@farebox/core/scheme`, options of your own `@farebox/core/issues`, and
- * peers of the protocol `@farebox/core/protocol`.
+ * Adapters use `@farebox/core/adapter`, schemes `@farebox/core/scheme` and, for facilitators, `@farebox/core/facilitator`, options of your
+ * own `@farebox/core/issues`, and peers of the protocol `@farebox/core/protocol`.
  *
  * @module
  */
@@ -79,6 +79,7 @@ export {
   type HttpFacilitatorOptions,
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
+export type { FacilitatorScheme, SchemeHealth } from "./facilitator-side/facilitator-scheme.js";
 export type {
   ChallengeByHand,
   ChallengeOptionsByHand,
@@ -102,13 +103,7 @@ export type {
 } from "./gate/hand-request.js";
 export type { Payment } from "./gate/payment.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
-export {
-  type Ledger,
-  type LedgerQuery,
-  type LedgerTime,
-  openLedger,
-  type Refund,
-} from "./ledger/ledger.js";
+export type { Ledger, LedgerQuery, LedgerTime, Refund } from "./ledger/ledger.js";
 export type { PaymentsLedger } from "./ledger/payments-ledger.js";
 export type { SettledCall, SettledHandler, SettledHandlerOptions } from "./ledger/settled-handlers.js";
 export type {
@@ -175,7 +170,6 @@ export type { Reason } from "./protocol/reasons.js";
 export type { PaymentsHealth } from "./report/health.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/report.js";
 export type { Method, RouteKey } from "./route/route-key.js";
-export type { FacilitatorScheme, SchemeHealth } from "./scheme/facilitator-scheme.js";
 export type {
   BalanceReading,
   ChainFinding,

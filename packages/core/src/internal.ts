@@ -1,5 +1,5 @@
 /**
- * Everything that core exports, as one file, for Farebox's own packages: a seller's process then loads core as one file. Use
+ * All of core but its rooms, as one file, for Farebox's own packages and the rooms: a seller's process then loads core as one file. Use
  * the other entries; this one has no promise.
  *
  * @module
@@ -10,6 +10,8 @@ export * from "./adapter.js";
 export * from "./index.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
 export * from "./issues.js";
+export { checkArguments, createLedger } from "./ledger/ledger.js";
+export { parsePayerNames } from "./ledger/parse-ledger.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file
 export * from "./protocol/index.js";
 // biome-ignore lint/performance/noReExportAll: everything is the point of this file

@@ -7,7 +7,7 @@
  * @module
  */
 import type { SchemeHealth } from "@farebox/core";
-import type { FeePaidChain, Simulation } from "@farebox/core/scheme";
+import type { FeePaidChain, Simulation } from "@farebox/core/facilitator";
 import type { AvmNetwork } from "../networks.js";
 
 /** An account's holding of an asset. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { ChainError, type Simulation } from "@farebox/core/scheme";
+export { ChainError, type Simulation } from "@farebox/core/facilitator";
 export type {
   AvmChain,
   AvmHolding,

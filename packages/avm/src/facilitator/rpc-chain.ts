@@ -5,7 +5,8 @@
  * @module
  */
 import { FareboxError } from "@farebox/core";
-import { ChainError, healthOf, legible, SentTransactions, type Simulation, untilPassed } from "@farebox/core/scheme";
+import { ChainError, healthOf, SentTransactions, type Simulation, untilPassed } from "@farebox/core/facilitator";
+import { legible } from "@farebox/core/scheme";
 import {
   Algodv2,
   type BaseHTTPClient,

@@ -4,8 +4,8 @@
  * @module
  */
 import { ConfigError } from "@farebox/core";
+import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/facilitator";
 import { createIssues, type Issues } from "@farebox/core/issues";
-import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/scheme";
 import { type AvmNetwork, isAvmNetwork } from "../networks.js";
 import { BYTES_SIGNER, type BytesSigner } from "./signer.js";
 

@@ -5,7 +5,7 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
-import { createExactScheme, type ExactFamily } from "@farebox/core/scheme";
+import { createExactScheme, type ExactFamily } from "@farebox/core/facilitator";
 import { encodeAddress } from "../address.js";
 import { type AvmPayment, MAX_SPONSORED_FEE, readAvmPayment } from "../exact/payment.js";
 import { readTerms, type Terms } from "../exact/terms.js";

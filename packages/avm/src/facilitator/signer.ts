@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectSignature, type SignerKind } from "@farebox/core/scheme";
+import { expectSignature, type SignerKind } from "@farebox/core/facilitator";
 import { decodeUnsignedTransaction, mnemonicFromSeed, mnemonicToSecretKey } from "algosdk";
 import { decodeAddress, isAddress } from "../address.js";
 import { SIGNED_PREFIX } from "../transaction/read-transaction.js";

@@ -6,14 +6,8 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import {
-  ConfigError,
-  type Ledger,
-  type LedgerEntry,
-  type LedgerQuery,
-  openLedger,
-  type PaymentStore,
-} from "@farebox/core";
+import { ConfigError, type Ledger, type LedgerEntry, type LedgerQuery, type PaymentStore } from "@farebox/core";
+import { openLedger } from "@farebox/core/ledger";
 import type { PostgresPool, RedisClient, SqliteDatabase } from "@farebox/stores";
 import { CliError, wrongCall } from "../frame/cli-error.js";
 import { loadSellerModule } from "../seller-module/load.js";

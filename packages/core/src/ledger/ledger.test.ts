@@ -13,10 +13,11 @@ import {
   SETTLED,
   type ShopOptions,
 } from "../gate/shop.fixture.js";
+import { openLedger } from "../ledger-queries/books.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { LedgerEntry } from "../store/shared-ledger.js";
-import { type LedgerQuery, openLedger } from "./ledger.js";
+import type { LedgerQuery } from "./ledger.js";
 
 const NOW_MS = NOW_SECONDS * 1000;
 const DAY = new Date(NOW_MS).toISOString().slice(0, 10);
@@ -179,6 +180,15 @@ describe("markRefunded", () => {
     expect(await entriesOf(shop, { status: "refunded" })).toEqual([second]);
     await expect(ledger.markRefunded(id, { transaction: "0x3" })).rejects.toMatchObject({ problem: "amount" });
     await expect(ledger.markRefunded("unknown", { transaction: "0x3" })).rejects.toMatchObject({ problem: "unknown" });
+  });
+
+  test("takes its arguments as they are at the call", async () => {
+    const shop = createShop();
+    await sell(shop, "n1");
+    const refund = { transaction: "0x1", amount: "4000" };
+    const marked = shop.engine.ledger.markRefunded(`${NETWORK}|n1`, refund);
+    Object.assign(refund, { transaction: "0x2", amount: "6000" });
+    expect(await marked).toMatchObject({ refunds: [{ transaction: "0x1", amount: "4000" }] });
   });
 
   test("of many at once, none takes the sum above what was paid", async () => {

@@ -10,7 +10,7 @@ import type { PendingPayment } from "../settlement/outcome.js";
 import { MemoryLedger } from "../store/memory-ledger.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { NewLedgerEntry, SharedLedger } from "../store/shared-ledger.js";
-import { Books, check, type Ledger } from "./ledger.js";
+import { type Books, checkArguments, createLedger, type Ledger } from "./ledger.js";
 import { newEntry, type SettledHow } from "./new-entry.js";
 import type { LedgerSettings } from "./parse-ledger.js";
 import { type SettledHandler, type SettledHandlerOptions, SettledHandlers } from "./settled-handlers.js";
@@ -41,6 +41,11 @@ export interface PaymentsLedgerDeps {
   readonly timer: StartTimer;
 }
 
+/** The room `ledger-queries/`. */
+interface LedgerQueries {
+  openBooks(ledger: SharedLedger, beforeCounts: () => Promise<void>): Books;
+}
+
 /** How often old entries are looked for. */
 const SWEEP_EVERY_MS = 60 * 60 * 1000;
 
@@ -55,33 +60,28 @@ export class LedgerKeeper {
   readonly #ledger: SharedLedger;
   readonly #unsold: Unsold;
   readonly #handlers: SettledHandlers;
-  readonly #books: Books;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(deps: PaymentsLedgerDeps) {
-    const { store, settings, now } = deps;
+    const { store } = deps;
     this.#deps = deps;
     this.#memory = store.ledger === undefined ? new MemoryLedger() : undefined;
     this.#ledger = store.ledger ?? (this.#memory as MemoryLedger);
     this.#unsold = new Unsold({ ...deps, ledger: this.#ledger });
     this.#handlers = new SettledHandlers({ ...deps, ledger: this.#ledger });
-    const { secret } = settings;
-    this.#books = new Books({ ledger: this.#ledger, now, secret, beforeCounts: () => this.#unsold.flush() });
   }
 
-  /** What sellers use. */
-  get public(): PaymentsLedger {
-    const [books, handlers] = [this.#books, this.#handlers];
+  /** What sellers use. @param loadQueries - Called when a seller asks something. */
+  open(loadQueries: () => Promise<LedgerQueries>): PaymentsLedger {
+    const { settings, now } = this.#deps;
+    const [ledger, unsold, handlers] = [this.#ledger, this.#unsold, this.#handlers];
+    const openBooks = async () => (await loadQueries()).openBooks(ledger, () => unsold.flush());
     return Object.freeze<PaymentsLedger>({
-      entries: (query) => books.entries(query),
-      get: (id) => books.get(id),
-      counts: (range) => books.counts(range),
-      markRefunded: (id, refund) => books.markRefunded(id, refund),
-      erase: (payer) => books.erase(payer),
+      ...createLedger({ secret: settings.secret, now, openBooks }),
       onSettled(name, handler, options = {}) {
-        check("ledger.onSettled", (issues) => {
+        checkArguments("ledger.onSettled", (issues) => {
           if (typeof name !== "string" || !/^[\w.:-]{1,64}$/.test(name))
             issues.add("name", "1 to 64 letters, digits and the characters _ - . :", name);
           else if (handlers.has(name)) issues.add("name", "another name: this one has a handler", name);

@@ -4,21 +4,12 @@ import * as scheme from "./index.js";
 test("the public surface is exactly this", () => {
   expect(Object.keys(scheme).sort()).toMatchInlineSnapshot(`
     [
-      "CHAIN_TIMES",
-      "ChainError",
       "SIGNATURE_BYTES",
-      "SentTransactions",
-      "SettlementDesk",
       "accept",
       "askAtMost",
       "compileTerms",
-      "createExactScheme",
-      "createTransactionDesk",
-      "createTransactionScheme",
-      "expectSignature",
       "fieldsOf",
       "formatAmount",
-      "healthOf",
       "isSignedBy",
       "legible",
       "orUnclear",
@@ -26,12 +17,9 @@ test("the public surface is exactly this", () => {
       "parsePrice",
       "priceTerms",
       "pricingById",
-      "readChainTimes",
-      "readSigner",
       "readUint64",
       "refuse",
       "unclear",
-      "untilPassed",
     ]
   `);
 });

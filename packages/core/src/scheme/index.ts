@@ -1,5 +1,6 @@
 /**
- * Tools for authors of schemes. Every export is public API. The interfaces `Scheme` and `FacilitatorScheme` are in `@farebox/core`.
+ * Tools for authors of schemes. Every export is public API. The interface `Scheme` is in `@farebox/core`, and tools for the facilitator's
+ * side of a scheme are in `@farebox/core/facilitator`.
  *
  * @module
  */
@@ -13,28 +14,6 @@ export {
   parsePrice,
 } from "../price/price.js";
 export { isSignedBy, SIGNATURE_BYTES } from "./ed25519.js";
-export {
-  createExactScheme,
-  createTransactionScheme,
-  type ExactFamily,
-  type ExactSchemeOptions,
-  type ExactTransaction,
-  type FeePaidChain,
-  type Simulation,
-  type TransactionSchemeOptions,
-} from "./facilitator-scheme.js";
-export {
-  CHAIN_TIMES,
-  ChainError,
-  type ChainTimes,
-  expectSignature,
-  healthOf,
-  readChainTimes,
-  readSigner,
-  SentTransactions,
-  type SignerKind,
-  untilPassed,
-} from "./fee-paid-chain.js";
 export {
   compileTerms,
   type KnownAsset,
@@ -59,17 +38,3 @@ export {
   type Unclear,
   unclear,
 } from "./reading.js";
-export {
-  createTransactionDesk,
-  type DeskPayment,
-  type DeskReading,
-  type EarlierSettlement,
-  type PayerTransaction,
-  type PayerTransactionOutcome,
-  SettlementDesk,
-  type SettlementDeskOptions,
-  type SettlementOutcome,
-  type TransactionDesk,
-  type TransactionDeskOptions,
-  type Transfer,
-} from "./settlement-desk.js";

@@ -5,8 +5,14 @@
  */
 import type { PaymentEvents, PaymentFacts } from "../events/events.js";
 import type { FacilitatorHealth } from "../facilitator/pool-member.js";
-import { isReason } from "../protocol/reasons.js";
 import { INSTRUMENTS, type Sink } from "./instruments.js";
+
+/** What is measured. */
+export interface Measured extends Gauges {
+  readonly events: Pick<PaymentEvents, "on">;
+  /** Whether a reason is one of the protocol's. A facilitator may write any. */
+  readonly isReason: (reason: string) => boolean;
+}
 
 /** What is asked for when somebody reads. */
 export interface Gauges {
@@ -17,7 +23,8 @@ export interface Gauges {
 }
 
 /** From now on, the sink gets what happens. */
-export function measure(sink: Sink, events: Pick<PaymentEvents, "on">, gauges: Gauges): void {
+export function measure(sink: Sink, { events, isReason, ...gauges }: Measured): void {
+  const known = (reason: string) => (isReason(reason) ? reason : "other");
   const count = (instrument: Parameters<Sink["add"]>[0], labels: Parameters<Sink["add"]>[1]) =>
     sink.add(instrument, labels, 1n);
   const { challenges, refusals, grants, claims, replays, payments, revenue } = INSTRUMENTS;
@@ -58,9 +65,4 @@ export function measure(sink: Sink, events: Pick<PaymentEvents, "on">, gauges: G
   sink.watch(INSTRUMENTS.facilitatorUp, () =>
     gauges.facilitators().map(({ name, state }) => ({ labels: { facilitator: name }, value: state === "up" ? 1 : 0 })),
   );
-}
-
-/** A facilitator may write any reason. */
-function known(reason: string): string {
-  return isReason(reason) ? reason : "other";
 }

@@ -4,7 +4,8 @@
  * @see x402 v2 §6.1.2; scheme `exact` on EVM, §1; EIP-3009, `transferWithAuthorization`
  * @module
  */
-import { accept, type DeskPayment, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
+import type { DeskPayment } from "@farebox/core/facilitator";
+import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeFunctionData, parseAbi, slice } from "viem";
 import { readUint256, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 import { type EvmChain, type Hex, outcomesOn, type SignedAuthorization, type TransferAuthorization } from "./chain.js";

@@ -8,7 +8,7 @@
  * @module
  */
 import { FareboxError, type SchemeHealth } from "@farebox/core";
-import type { SettlementOutcome } from "@farebox/core/scheme";
+import type { SettlementOutcome } from "@farebox/core/facilitator";
 import { legible } from "@farebox/core/scheme";
 import { BaseError, ExecutionRevertedError, HttpRequestError, RpcRequestError } from "viem";
 import type { Permit, ProxyKind } from "../permit2/permit2.js";

@@ -5,7 +5,8 @@
  * @see x402 v2, scheme `exact` on EVM, §2 and Annex; scheme `upto` on EVM, §1 and Annex
  * @module
  */
-import { accept, type DeskPayment, type Reading, type Refusal, refuse, type Transfer } from "@farebox/core/scheme";
+import type { DeskPayment, Transfer } from "@farebox/core/facilitator";
+import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { encodeFunctionData, parseAbi, slice } from "viem";
 import { lowerCase } from "../address.js";
 import { SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";

@@ -7,16 +7,9 @@
  * @module
  */
 import type { FacilitatorRequest, FacilitatorScheme } from "@farebox/core";
+import { type DeskPayment, type DeskReading, SettlementDesk } from "@farebox/core/facilitator";
 import { createIssues } from "@farebox/core/issues";
-import {
-  accept,
-  type DeskPayment,
-  type DeskReading,
-  type Reading,
-  type Refusal,
-  refuse,
-  SettlementDesk,
-} from "@farebox/core/scheme";
+import { accept, type Reading, type Refusal, refuse } from "@farebox/core/scheme";
 import { sameAddress, toChecksum } from "../address.js";
 import { createAuthorizationPayment, readAuthorizationPayment } from "./authorization.js";
 import { type EvmChain, outcomesOn } from "./chain.js";

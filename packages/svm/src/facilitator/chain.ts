@@ -8,7 +8,7 @@
  * @module
  */
 import type { SchemeHealth } from "@farebox/core";
-import type { FeePaidChain, Simulation } from "@farebox/core/scheme";
+import type { FeePaidChain, Simulation } from "@farebox/core/facilitator";
 import type { SvmNetwork } from "../networks.js";
 
 /** An account on chain. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { ChainError, type Simulation } from "@farebox/core/scheme";
+export { ChainError, type Simulation } from "@farebox/core/facilitator";
 export type { BookGas, ChainHealth, PayerSigned, SvmAccount, SvmChain, TransactionOutcome } from "./chain.js";
 export { createRpcSvmChain } from "./rpc-chain.js";
 export type { RpcSvmChainOptions } from "./rpc-options.js";

@@ -5,15 +5,8 @@
  * @module
  */
 import { FareboxError, RpcError, type RpcNode } from "@farebox/core";
-import {
-  ChainError,
-  healthOf,
-  legible,
-  SentTransactions,
-  SIGNATURE_BYTES,
-  type Simulation,
-  untilPassed,
-} from "@farebox/core/scheme";
+import { ChainError, healthOf, SentTransactions, type Simulation, untilPassed } from "@farebox/core/facilitator";
+import { legible, SIGNATURE_BYTES } from "@farebox/core/scheme";
 import { Connection, PublicKey, VersionedTransaction } from "@solana/web3.js";
 import { encodeBase58 } from "../address.js";
 import { networkOf, type SvmNetwork } from "../networks.js";

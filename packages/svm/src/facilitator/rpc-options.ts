@@ -4,8 +4,8 @@
  * @module
  */
 import { ConfigError, createRpcNode, type RpcNode } from "@farebox/core";
+import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/facilitator";
 import { createIssues, type Issues } from "@farebox/core/issues";
-import { CHAIN_TIMES, type ChainTimes, readChainTimes, readSigner } from "@farebox/core/scheme";
 import { isSvmNetwork, type SvmNetwork } from "../networks.js";
 import { MESSAGE_SIGNER, type MessageSigner } from "./signer.js";
 

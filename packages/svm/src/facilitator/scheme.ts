@@ -5,7 +5,7 @@
  * @module
  */
 import type { FacilitatorScheme } from "@farebox/core";
-import { createExactScheme, type ExactFamily } from "@farebox/core/scheme";
+import { createExactScheme, type ExactFamily } from "@farebox/core/facilitator";
 import { encodeBase58 } from "../address.js";
 import { readSvmPayment, type SvmPayment } from "../exact/payment.js";
 import { readTerms, type Terms } from "../exact/terms.js";

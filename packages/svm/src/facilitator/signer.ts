@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ChainError, expectSignature, type SignerKind } from "@farebox/core/scheme";
+import { ChainError, expectSignature, type SignerKind } from "@farebox/core/facilitator";
 import { Keypair, VersionedMessage, VersionedTransaction } from "@solana/web3.js";
 import { decodeAddress, decodeBase58, isAddress } from "../address.js";
 

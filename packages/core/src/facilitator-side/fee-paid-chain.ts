@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { FareboxError } from "../errors.js";
 import type { Issues } from "../issues.js";
-import { isSignedBy } from "./ed25519.js";
+import { isSignedBy } from "../scheme/ed25519.js";
 import type { SchemeHealth } from "./facilitator-scheme.js";
 
 /** A chain has another network than configured, does not respond, or refuses a transaction. Contains no key, token, URL or signature. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import { accept, fieldsOf, refuse } from "../scheme/reading.js";
 import {
   createExactScheme,
   createTransactionScheme,
@@ -7,7 +8,6 @@ import {
   type ExactTransaction,
   type FacilitatorScheme,
 } from "./facilitator-scheme.js";
-import { accept, fieldsOf, refuse } from "./reading.js";
 
 const chain = { network: "test:1", feePayer: "the fee payer", health: async () => ({ ok: false, problem: "no gas" }) };
 

@@ -15,7 +15,7 @@
  * @module
  */
 import type { SettlementResponse, VerifyResponse } from "../protocol/documents.js";
-import { accept, type Reading, type Refusal, refuse } from "./reading.js";
+import { accept, type Reading, type Refusal, refuse } from "../scheme/reading.js";
 
 /** A payment at a desk, and a chain that can carry it out. Made for one request. */
 export interface DeskPayment {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { accept, type Refusal, refuse } from "./reading.js";
+import { accept, type Refusal, refuse } from "../scheme/reading.js";
 import {
   createTransactionDesk,
   type PayerTransaction,

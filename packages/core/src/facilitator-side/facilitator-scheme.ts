@@ -1,6 +1,6 @@
 /**
  * The interface of a scheme on the facilitator's side, and two implementations for networks where the payer signs a transaction and the
- * facilitator's account pays the fee. The seller's side of a scheme is in `scheme.ts`.
+ * facilitator's account pays the fee. The seller's side of a scheme is in `scheme/scheme.ts`.
  *
  *   createExactScheme         checks the options and reads requests; an `ExactFamily` has the differences between networks
  *   createTransactionScheme   verifies and settles payments at a settlement desk, each once
@@ -12,7 +12,7 @@ import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import { createIssues, type NumberRange } from "../issues.js";
 import type { SettlementResponse, VerifyResponse } from "../protocol/documents.js";
 import type { Reason } from "../protocol/reasons.js";
-import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "./reading.js";
+import { accept, type Fields, fieldsOf, type Reading, type Refusal, refuse } from "../scheme/reading.js";
 import { createTransactionDesk, type PayerTransaction, type TransactionDeskOptions } from "./settlement-desk.js";
 
 /** One scheme on one concrete network, able to verify and settle. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { accept } from "./reading.js";
+import { accept } from "../scheme/reading.js";
 import { type DeskPayment, SettlementDesk, type SettlementOutcome, type Transfer } from "./settlement-desk.js";
 
 const NETWORK = "eip155:84532";
