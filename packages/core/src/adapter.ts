@@ -38,7 +38,13 @@ export {
 export type { ChargedAs, PaidRequestPolicy, PaymentHeaderPolicy } from "./pricing/priced-route.js";
 export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
-export { EXPOSE_HEADERS, exposeHeaders, isOfPayments, isSettlementOverrides } from "./protocol/headers.js";
+export {
+  EXPOSE_HEADERS,
+  exposeHeaders,
+  isOfPayments,
+  isSettlementOverrides,
+  mentionsPayments,
+} from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount, formBelow, formsOf, matchesMount } from "./route/path.js";
 export { type BodyDigest, type BodyProblem, type BodyReading, type GateRequest, joinValues } from "./route/request.js";

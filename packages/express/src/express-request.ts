@@ -28,12 +28,15 @@ export function readRequest(req: Request, gate: object): GateRequest {
   return new ExpressRequest(req, gate);
 }
 
+const NOT_READ = Symbol("not read");
+
 class ExpressRequest implements GateRequest {
   readonly method: string;
   readonly path: string;
   readonly mountPath: string;
   readonly #req: Request;
   readonly #gate: object;
+  #signature: string | undefined | typeof NOT_READ = NOT_READ;
   #origin: { readonly value: string | undefined } | undefined;
 
   constructor(req: Request, gate: object) {
@@ -44,11 +47,13 @@ class ExpressRequest implements GateRequest {
     this.#gate = gate;
   }
 
+  /** Read once. Free requests never need it. */
   get paymentSignature(): string | undefined {
+    if (this.#signature !== NOT_READ) return this.#signature;
     isOwnRead = true;
-    const value = this.#req.get(PAYMENT_SIGNATURE);
+    this.#signature = this.#req.get(PAYMENT_SIGNATURE);
     isOwnRead = false;
-    return value;
+    return this.#signature;
   }
 
   get retryToken(): string | undefined {

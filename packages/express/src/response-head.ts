@@ -14,6 +14,7 @@ import {
   type GateResponse,
   isOfPayments,
   isSettlementOverrides,
+  mentionsPayments,
   privateCacheControl,
 } from "@farebox/core/adapter";
 
@@ -34,10 +35,11 @@ export interface ResponseHead {
 
 /** Reads the head as it is now. Names keep their case. */
 export function takeHead(res: ServerResponse): ResponseHead {
-  const headers = rawHeaderNames(res).map((name) => {
+  const headers: [name: string, value: string | readonly string[]][] = [];
+  for (const name of rawHeaderNames(res)) {
     const value = res.getHeader(name) ?? "";
-    return [name, Array.isArray(value) ? value.map(String) : String(value)] as const;
-  });
+    headers.push([name, Array.isArray(value) ? value.map(String) : String(value)]);
+  }
   return { status: res.statusCode, statusMessage: res.statusMessage ?? "", headers };
 }
 
@@ -76,20 +78,19 @@ export function restoreHead(res: ServerResponse, head: ResponseHead): void {
 function hasHead(res: ServerResponse, { status, statusMessage, headers }: ResponseHead): boolean {
   if (res.statusCode !== status || (res.statusMessage ?? "") !== statusMessage) return false;
   const names = rawHeaderNames(res);
-  return (
-    names.length === headers.length &&
-    headers.every(([name, value], at) => {
-      const current = res.getHeader(name);
-      return names[at] === name && String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
-    })
-  );
+  if (names.length !== headers.length) return false;
+  for (const [at, [name, value]] of headers.entries()) {
+    const current = res.getHeader(name);
+    if (names[at] !== name || String(current) !== String(value)) return false;
+    if (Array.isArray(current) !== Array.isArray(value)) return false;
+  }
+  return true;
 }
 
 /** The head without what a handler, or a server behind it, says about payments: it never reaches a client. */
 export function withoutPayments(head: ResponseHead): ResponseHead {
-  const isPayments = ([name]: Headers[number]): boolean => isOfPayments(name);
-  if (!head.headers.some(isPayments)) return head;
-  return { ...head, headers: head.headers.filter((header) => !isPayments(header)) };
+  if (!mentionsPayments(head.headers)) return head;
+  return { ...head, headers: head.headers.filter(([name]) => !isOfPayments(name)) };
 }
 
 /** The head of a 402, as one of 502 if the response asks for another payment. A header tells the gate, which reports it. */

@@ -154,6 +154,8 @@ export type PaymentListener<T extends PaymentEventType> = (event: PaymentEvent<T
 export interface PaymentEvents {
   /** Adds a listener for one type of event. Returns a function that removes it. */
   on<T extends PaymentEventType>(type: T, listener: PaymentListener<T>): () => void;
+  /** Whether anybody listens: asked where every payment passes, to describe nothing for nobody. */
+  hears(type: PaymentEventType): boolean;
   /** Publishes an event. Calls `describe` only if there is a listener. Never throws. */
   emit<T extends PaymentEventType>(type: T, describe: () => PaymentEventMap[T]): void;
 }
@@ -192,7 +194,12 @@ export function isPaymentEventType(type: unknown): type is PaymentEventType {
 /** Creates events without listeners. */
 export function createPaymentEvents(logger: Logger, now: () => number): PaymentEvents {
   const topics = new Map(TYPES.map((type) => [type, createTopic(type)]));
+  const hears = (type: PaymentEventType) => {
+    const topic = topics.get(type);
+    return topic !== undefined && (topic.listeners.size > 0 || topic.channel.hasSubscribers);
+  };
   return {
+    hears,
     on(type, listener) {
       // Wrapped, so that one function can listen twice and be removed once.
       const entry: Entry = { hear: listener };
@@ -201,7 +208,7 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
     },
     emit(type, describe) {
       const topic = topics.get(type);
-      if (topic === undefined || !isHeard(topic)) return;
+      if (topic === undefined || !hears(type)) return;
       try {
         const event = Object.freeze({ type, atMs: now(), ...describe() });
         // If a subscriber throws, Node reports it later as an uncaught exception.
@@ -213,10 +220,6 @@ export function createPaymentEvents(logger: Logger, now: () => number): PaymentE
       }
     },
   };
-}
-
-function isHeard({ listeners, channel }: Topic): boolean {
-  return listeners.size > 0 || channel.hasSubscribers;
 }
 
 function tell({ hear }: Entry, event: { readonly type: PaymentEventType }, logger: Logger): void {

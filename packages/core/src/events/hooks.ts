@@ -348,7 +348,7 @@ export class Hooks {
 
   /** Whether every request has to be asked about. */
   get asksAboutRequests(): boolean {
-    return this.#find("onRequest") !== undefined;
+    return this.#hooks.onRequest !== undefined && this.#find("onRequest") !== undefined;
   }
 
   /** Asks `onRequest`. */
@@ -364,7 +364,7 @@ export class Hooks {
 
   /** Whether a hook has to be asked about payments. */
   asks(name: AskingHook): boolean {
-    return this.#find(name) !== undefined;
+    return this.#hooks[name] !== undefined && this.#find(name) !== undefined;
   }
 
   /** Asks a hook about a payment; `undefined`: go on. */
@@ -394,7 +394,7 @@ export class Hooks {
 
   /** Whether a hook waits for payments that have settled. */
   get hearsOfPaid(): boolean {
-    return this.#find("onPaid") !== undefined;
+    return this.#hooks.onPaid !== undefined && this.#find("onPaid") !== undefined;
   }
 
   /**
@@ -469,7 +469,7 @@ export class Hooks {
 
   /** Tells a hook, and does not wait for it. */
   tell<N extends TellingHook>(name: N, args: () => Parameters<NonNullable<PaymentHooks[N]>>): void {
-    const hook = this.#find(name);
+    const hook = this.#hooks[name] && this.#find(name);
     if (hook === undefined) return;
     const failed = (error: unknown) => this.#failed(name, errorName(error));
     try {

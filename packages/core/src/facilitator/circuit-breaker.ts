@@ -153,16 +153,16 @@ class Breaker implements CircuitBreaker {
   }
 
   enter({ payer, isRetry = false }: BreakerCall = {}): Permit | undefined {
+    if (this.#openUntilMs === undefined && this.#payers.size === 0)
+      return new CallPermit(this, payer, isRetry ? "again" : "closed");
     const current = this.state();
     if (current === "open") return undefined;
     if (isRetry) return this.#enterAgain(payer, current);
     if (this.#failuresOf(payer, current) !== undefined) return undefined;
-    if (current === "closed") return this.#permit(payer, () => {});
+    if (current === "closed") return new CallPermit(this, payer, "closed");
     if (this.#probing) return undefined;
     this.#probing = true;
-    return this.#permit(payer, () => {
-      this.#probing = false;
-    });
+    return new CallPermit(this, payer, "probe");
   }
 
   retryAfterSeconds(payer?: string): number {
@@ -189,43 +189,36 @@ class Breaker implements CircuitBreaker {
 
   /** Beside the probe, so that a payment is resolved even if no other one comes. Only its success says anything. */
   #enterAgain(payer: string | undefined, current: BreakerState): Permit | undefined {
-    const isAlone = current !== "closed";
-    if (isAlone && this.#retrying) return undefined;
-    if (isAlone) this.#retrying = true;
-    const end = () => {
-      if (isAlone) this.#retrying = false;
-    };
-    return {
-      responded: () => {
-        end();
-        this.#close(payer);
-      },
-      failed: end,
-      abandoned: end,
-    };
+    if (current === "closed") return new CallPermit(this, payer, "again");
+    if (this.#retrying) return undefined;
+    this.#retrying = true;
+    return new CallPermit(this, payer, "again beside the probe");
   }
 
-  #permit(payer: string | undefined, end: () => void): Permit {
-    // A call that began while closed says nothing once the breaker is open. A probe does.
-    const isProbe = this.#openUntilMs !== undefined;
-    return {
-      responded: () => {
-        end();
-        this.#close(payer);
-      },
-      failed: (retryAfterSeconds, isUnreachable = false, { isBusy = false, isGood } = {}) => {
-        end();
-        const failure = { cause: isUnreachable ? undefined : payer, isBusy, isProbe, retryAfterSeconds };
-        if (failure.cause !== undefined) this.#blame(failure.cause, retryAfterSeconds);
-        if (isGood === undefined) return this.#count(failure);
-        void isGood.then((is) => {
-          if (!is) return;
-          this.#count(failure);
-          this.#options.onChange?.();
-        });
-      },
-      abandoned: end,
-    };
+  /** A call has ended. */
+  end(way: Way): void {
+    if (way === "probe") this.#probing = false;
+    if (way === "again beside the probe") this.#retrying = false;
+  }
+
+  /** A call got a valid response. */
+  close(payer: string | undefined): void {
+    if (this.#failures.size > 0) this.#failures.clear();
+    this.#openUntilMs = undefined;
+    if (payer !== undefined) this.#payers.delete(payer);
+  }
+
+  failed(failure: Failure, isGood: Promise<boolean> | undefined): void {
+    if (failure.cause !== undefined) this.#blame(failure.cause, failure.retryAfterSeconds);
+    if (isGood === undefined) {
+      this.#count(failure);
+      return;
+    }
+    void isGood.then((is) => {
+      if (!is) return;
+      this.#count(failure);
+      this.#options.onChange?.();
+    });
   }
 
   #count({ cause, isBusy, isProbe, retryAfterSeconds }: Failure): void {
@@ -245,7 +238,7 @@ class Breaker implements CircuitBreaker {
     this.#isAsking = true;
     const isClosing = await isAlive();
     this.#isAsking = false;
-    if (isClosing) this.#close(undefined);
+    if (isClosing) this.close(undefined);
     // A valid response meanwhile says that it is alive.
     else if (this.#failures.size > 0) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
     this.#options.onChange?.();
@@ -278,11 +271,42 @@ class Breaker implements CircuitBreaker {
     const asked = (retryAfterSeconds ?? 0) * 1000;
     return this.#clock.now() + Math.min(Math.max(this.#thresholds.openMs, asked), LONGEST_OPEN_MS);
   }
+}
 
-  #close(payer: string | undefined): void {
-    this.#failures.clear();
-    this.#openUntilMs = undefined;
-    if (payer !== undefined) this.#payers.delete(payer);
+/** How a call came to be made. */
+type Way = "closed" | "probe" | "again" | "again beside the probe";
+
+class CallPermit implements Permit {
+  readonly #breaker: Breaker;
+  readonly #payer: string | undefined;
+  readonly #way: Way;
+
+  constructor(breaker: Breaker, payer: string | undefined, way: Way) {
+    this.#breaker = breaker;
+    this.#payer = payer;
+    this.#way = way;
+  }
+
+  responded(): void {
+    this.#breaker.end(this.#way);
+    this.#breaker.close(this.#payer);
+  }
+
+  failed(
+    retryAfterSeconds: number | undefined,
+    isUnreachable = false,
+    { isBusy = false, isGood }: FailedPayment = {},
+  ): void {
+    this.#breaker.end(this.#way);
+    if (this.#way !== "closed" && this.#way !== "probe") return;
+    // A call that began while closed says nothing once the breaker is open. A probe does.
+    const isProbe = this.#way === "probe";
+    const cause = isUnreachable ? undefined : this.#payer;
+    this.#breaker.failed({ cause, isBusy, isProbe, retryAfterSeconds }, isGood);
+  }
+
+  abandoned(): void {
+    this.#breaker.end(this.#way);
   }
 }
 

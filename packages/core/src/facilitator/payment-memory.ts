@@ -46,15 +46,46 @@ export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory 
  * without a response.
  */
 export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): PaymentMemory {
-  const inDoubt = new Memory(now);
-  const holder: Holder = Object.freeze({ name, firm: false });
-  return {
-    find: (payment) => inDoubt.find(payment) ?? holder,
-    verified: () => {},
-    sent: (payment, to) => inDoubt.sent(payment, to),
-    unsent: (payment) => inDoubt.unsent(payment),
-    responded: (payment) => inDoubt.forget(payment),
-  };
+  return new SoleMemory(name, now);
+}
+
+class SoleMemory implements PaymentMemory {
+  readonly #now: () => number;
+  readonly #holder: Holder;
+  readonly #firmHolder: Holder;
+  /** Until when each is remembered, in order of age. */
+  readonly #inDoubt = new Map<string, number>();
+
+  constructor(name: string, now: () => number) {
+    this.#now = now;
+    this.#holder = Object.freeze({ name, firm: false });
+    this.#firmHolder = Object.freeze({ name, firm: true });
+  }
+
+  find(payment: string): Holder {
+    const untilMs = this.#inDoubt.get(payment);
+    return untilMs !== undefined && untilMs > this.#now() ? this.#firmHolder : this.#holder;
+  }
+
+  verified(): void {}
+
+  sent(payment: string): void {
+    const nowMs = this.#now();
+    this.#inDoubt.delete(payment);
+    this.#inDoubt.set(payment, nowMs + REMEMBERED_MS);
+    for (const [oldest, untilMs] of this.#inDoubt) {
+      if (this.#inDoubt.size <= MAX_REMEMBERED && untilMs > nowMs) return;
+      this.#inDoubt.delete(oldest);
+    }
+  }
+
+  unsent(payment: string): void {
+    this.#inDoubt.delete(payment);
+  }
+
+  responded(payment: string): void {
+    this.#inDoubt.delete(payment);
+  }
 }
 
 /** The facilitators of one payment. */

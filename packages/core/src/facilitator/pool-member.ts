@@ -89,14 +89,16 @@ export interface PoolMember {
 export type LateCheck = (when: "waited" | "failed") => boolean;
 
 /** The options of a verification. Payments whose signature may be forged have few calls, and a circuit breaker, of their own. */
-export interface VerifyOptions extends CallOptions {
+export interface VerifyOptions {
+  readonly signal: AbortSignal | undefined;
   readonly source: string | undefined;
   readonly isSigned: boolean;
   readonly isForged?: LateCheck | undefined;
 }
 
 /** The options of a settlement: by whom, and whether it was tried before. */
-export interface SettleOptions extends CallOptions, BreakerCall {
+export interface SettleOptions extends BreakerCall {
+  readonly signal?: AbortSignal | undefined;
   /** Whether the payment was verified. Default `true`. */
   readonly isVerified?: boolean | undefined;
 }
@@ -172,7 +174,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
   const { name, facilitator, clock, onCalled } = options;
   const questions = new Questions({
     facilitator,
-    respell: (request) => respell(request, kindOf),
+    respell: (request) => respell(request),
     onEnded: (startedMs, outcome) =>
       onCalled?.({ facilitator: name, operation: "verify", durationMs: clock.now() - startedMs, outcome }),
     now: () => clock.now(),
@@ -189,7 +191,8 @@ export function createPoolMember(options: MemberOptions): PoolMember {
     onFailure: status.supportedFailed,
   });
   const kindOf = createKindFinder(cache.latest);
-  const parts = { name, facilitator, status, questions, kindOf, clock, onCalled };
+  const respell = createSpeller(cache.latest, kindOf);
+  const parts = { name, facilitator, status, questions, respell, clock, onCalled };
   const time = { longestWaitMs: options.verifyMs, clock };
   const queues = { verify: new CallQueue(VERIFY_LIMITS, time), unsigned: new CallQueue(UNSIGNED_LIMITS, time) };
   const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
@@ -211,7 +214,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const latest = cache.latest();
       return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
     },
-    async verify(request, { source, isSigned, isForged, ...more }) {
+    async verify(request, { signal, source, isSigned, isForged }) {
       const from = source ?? "";
       let lane: "verify" | "unsigned" = isSigned ? "verify" : "unsigned";
       let place = queues[lane].enter(from);
@@ -225,7 +228,7 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       const queue = queues[lane];
       const about = { payer: source };
       const read = readVerifyResponse;
-      const made = await attempt(parts, { operation: "verify", lane, request, read, more, about, isForged });
+      const made = await attempt(parts, { operation: "verify", lane, request, read, signal, about, isForged });
       if (made.kind === "responded") {
         queue.note("responded");
         // Before others take the place.
@@ -238,10 +241,10 @@ export function createPoolMember(options: MemberOptions): PoolMember {
       queue.leave(from);
       return made;
     },
-    settle(request, { payer, isRetry = false, isVerified, ...more }) {
+    settle(request, { signal, payer, isRetry = false, isVerified }) {
       const about = { payer, isRetry };
       const read = readSettlementResponse;
-      return attempt(parts, { operation: "settle", lane: "settle", request, read, more, about, isVerified });
+      return attempt(parts, { operation: "settle", lane: "settle", request, read, signal, about, isVerified });
     },
     admit: status.admit,
     isAskedLast: status.isAskedLast,
@@ -281,17 +284,34 @@ function createKindFinder(latest: () => SupportedResponse | undefined): KindFind
 }
 
 /** Spells the network of a request as the member does. The offer may have another facilitator's spelling. */
-function respell(request: FacilitatorRequest, kindOf: KindFinder): FacilitatorRequest {
-  const { paymentRequirements: terms, paymentPayload } = request;
-  const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
-  if (network === terms.network) return request;
-  const accepted = { ...paymentPayload.accepted, network };
-  return {
-    ...request,
-    paymentPayload: { ...paymentPayload, accepted },
-    paymentRequirements: { ...terms, network },
+type Speller = (request: FacilitatorRequest) => FacilitatorRequest;
+
+/** Looks at each offer once per `/supported` response. */
+function createSpeller(latest: () => SupportedResponse | undefined, kindOf: KindFinder): Speller {
+  let response: SupportedResponse | undefined;
+  let spelledRight = new WeakSet<PaymentRequirements>();
+  return (request) => {
+    const { paymentRequirements: terms, paymentPayload } = request;
+    if (response !== latest()) {
+      response = latest();
+      spelledRight = new WeakSet();
+    }
+    if (spelledRight.has(terms)) return request;
+    const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
+    if (network === terms.network) {
+      spelledRight.add(terms);
+      return request;
+    }
+    const accepted = { ...paymentPayload.accepted, network };
+    return {
+      ...request,
+      paymentPayload: { ...paymentPayload, accepted },
+      paymentRequirements: { ...terms, network },
+    };
   };
 }
+
+const NOTHING: CallOptions = Object.freeze({});
 
 interface Parts {
   readonly name: string;
@@ -299,7 +319,7 @@ interface Parts {
   readonly facilitator: Facilitator;
   readonly status: FacilitatorStatus;
   readonly questions: Questions;
-  readonly kindOf: KindFinder;
+  readonly respell: Speller;
   readonly clock: Clock;
   readonly onCalled: MemberOptions["onCalled"];
 }
@@ -311,7 +331,7 @@ interface Call<T> {
   readonly request: FacilitatorRequest;
   /** Returns `undefined` for an invalid response. */
   readonly read: (response: unknown, network: string) => T | undefined;
-  readonly more: CallOptions;
+  readonly signal: AbortSignal | undefined;
   readonly about: BreakerCall;
   readonly isForged?: LateCheck | undefined;
   /** `false`: the payment is to be settled, and nobody has verified it. */
@@ -320,8 +340,8 @@ interface Call<T> {
 
 /** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
 async function attempt<T extends VerifyResponse | SettlementResponse>(
-  { name, facilitator, status, questions, kindOf, clock, onCalled }: Parts,
-  { operation, lane, request, read, more, about, isForged, isVerified }: Call<T>,
+  { name, facilitator, status, questions, respell, clock, onCalled }: Parts,
+  { operation, lane, request, read, signal, about, isForged, isVerified }: Call<T>,
 ): Promise<Attempt<T>> {
   const begun = status.begin(lane, about);
   if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
@@ -333,7 +353,7 @@ async function attempt<T extends VerifyResponse | SettlementResponse>(
   const { refusals } = status;
   if (lane === "settle" && refusals.areForAll) refusals.begin(about);
   try {
-    const sent = await facilitator[operation](respell(request, kindOf), more);
+    const sent = await facilitator[operation](respell(request), signal === undefined ? NOTHING : { signal });
     const response = read(sent, request.paymentRequirements.network);
     if (response === undefined) throw unreadable(operation);
     status.responded(begun.permit);
@@ -343,7 +363,7 @@ async function attempt<T extends VerifyResponse | SettlementResponse>(
   } catch (cause) {
     // A facilitator in this process may throw anything, which does not say whether money moved.
     const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
-    const provesNothing = (more.signal?.aborted ?? false) || isForged?.("failed") === true;
+    const provesNothing = (signal?.aborted ?? false) || isForged?.("failed") === true;
     if (provesNothing) begun.permit.abandoned();
     else status.failed(begun.permit, error, { lane, about, counts });
     ended(error.code);
@@ -441,7 +461,8 @@ function createFacilitatorStatus(
   const responded = () => {
     hasResponded = true;
     supportedFailures = 0;
-    reconsider();
+    // A response makes nothing worse.
+    if (state !== "up") reconsider();
   };
 
   /** A good payment of somebody was refused, in a way that says nothing about the payment. */

@@ -119,7 +119,17 @@ export function createFacilitatorPool(
   options: PoolOptions = {},
 ): FacilitatorPool {
   let revision = 0;
-  const { members, clock } = createMembers(entries, options, () => revision++);
+  /** Who can take an offer, looked up once for each revision. */
+  let known = new WeakMap<PaymentRequirements, readonly PoolMember[]>();
+  const { members, clock } = createMembers(entries, options, () => {
+    revision++;
+    known = new WeakMap();
+  });
+  const ableFor = (requirements: PaymentRequirements) => {
+    const able = known.get(requirements) ?? findAble(members, requirements);
+    known.set(requirements, able);
+    return able;
+  };
   const [first] = members;
   const isSole = first !== undefined && members.length === 1;
   const memory = isSole ? createSoleMemory(first.name, clock) : createPaymentMemory(clock);
@@ -134,21 +144,24 @@ export function createFacilitatorPool(
 
   return {
     verify(request, more = {}) {
-      return verify({ request, members: forVerifying(members, request.paymentRequirements), memory }, more);
+      return verify({ request, members: askableFirst(ableFor(request.paymentRequirements)), memory }, more);
     },
     settle(request, more = {}) {
       const payment = more.payment ?? payloadOf(request);
       // One at a time: two concurrent settlements of one payment could choose different facilitators.
       return takeTurn(payment, () => {
         const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
-        const able = forSettling(members, request.paymentRequirements, holder);
+        const firm = holder?.firm ?? false;
+        const asked = firm
+          ? members.filter(({ name }) => name === holder?.name)
+          : forSettling(ableFor(request.paymentRequirements), holder);
         const payer = (more.payer ?? payment).toLowerCase();
-        return settle({ request, members: able, memory, payment, payer, firm: holder?.firm ?? false }, more);
+        return settle({ request, members: asked, memory, payment, payer, firm }, more);
       });
     },
     admit(requirements, payer) {
       let shortest: number | undefined;
-      for (const member of ableFor(members, requirements)) {
+      for (const member of ableFor(requirements)) {
         const wait = member.admit(payer.toLowerCase());
         if (wait === 0) return 0;
         shortest = Math.min(shortest ?? wait, wait);
@@ -194,25 +207,31 @@ interface Task {
   readonly memory: PaymentMemory;
 }
 
+/** A call without a valid response. */
+interface Failure {
+  readonly member: PoolMember;
+  readonly attempt: Exclude<Attempt<never>, { readonly kind: "responded" }>;
+}
+
 async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
-  const { source, isSigned = true, isForged } = options;
-  const failures = new Failures("verify", request.paymentRequirements);
-  const failed: { readonly member: PoolMember; readonly error: FacilitatorError }[] = [];
+  const { signal, source, isSigned = true, isForged } = options;
+  const failures: Failure[] = [];
   for (const member of members) {
-    const attempt = await member.verify(request, { ...passedOn(options), source, isSigned, isForged });
+    const attempt = await member.verify(request, { signal, source, isSigned, isForged });
     if (attempt.kind === "responded") {
       if (attempt.response.isValid) {
         const payment = options.payment ?? payloadOf(request);
         memory.verified(payment, member.name);
-        for (const { member: other, error } of failed) other.failedGood(error, source ?? payment);
+        for (const { member: other, attempt } of failures) {
+          if (attempt.kind === "failed") other.failedGood(attempt.error, source ?? payment);
+        }
       }
       return attempt.response;
     }
-    failures.add(attempt);
-    if (attempt.kind === "failed") failed.push({ member, error: attempt.error });
-    if (options.signal?.aborted) break;
+    failures.push({ member, attempt });
+    if (signal?.aborted) break;
   }
-  throw failures.toError();
+  throw toError("verify", request.paymentRequirements, failures);
 }
 
 interface SettleTask extends Task {
@@ -226,37 +245,30 @@ async function settle(
   options: Pick<PoolCallOptions, "signal" | "isVerified">,
 ): Promise<SettlementResponse> {
   const { request, members, memory, payment, payer, firm } = task;
-  const failures = new Failures("settle", request.paymentRequirements);
+  const { signal, isVerified } = options;
+  const failures: Failure[] = [];
   if (firm && members.length === 0)
     throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
   for (const member of members) {
     // Noted before the request is sent: from here on it may arrive.
     memory.sent(payment, member.name);
-    const { isVerified } = options;
-    const attempt = await member.settle(request, { ...passedOn(options), payer, isRetry: firm, isVerified });
+    const attempt = await member.settle(request, { signal, payer, isRetry: firm, isVerified });
     if (attempt.kind === "responded") {
       memory.responded(payment, member.name);
       return attempt.response;
     }
-    failures.add(attempt);
+    failures.push({ member, attempt });
     if (attempt.kind === "failed" && attempt.error.outcome !== "none") break;
     // This call did not arrive, but an earlier one to the same facilitator may have.
     if (firm) break;
     memory.unsent(payment);
-    if (options.signal?.aborted) break;
+    if (signal?.aborted) break;
   }
-  throw failures.toError();
-}
-
-const NOTHING: CallOptions = Object.freeze({});
-
-function passedOn({ signal }: CallOptions): CallOptions {
-  return signal === undefined ? NOTHING : { signal };
+  throw toError("settle", request.paymentRequirements, failures);
 }
 
 /** Facilitators that cannot settle now are asked last: a handler must not run for a payment that will not be settled. */
-function forVerifying(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
-  const able = ableFor(members, requirements);
+function askableFirst(able: readonly PoolMember[]): readonly PoolMember[] {
   return able.length < 2 ? able : last(able, (member) => member.isAskedLast());
 }
 
@@ -266,24 +278,14 @@ function last(members: readonly PoolMember[], isLast: (member: PoolMember) => bo
   return those.length === 0 ? members : [...members.filter((member) => !those.includes(member)), ...those];
 }
 
-/**
- * Only the facilitator that was told to settle the payment; or first the one that verified it, then the others. Those that refuse to settle
- * for everybody are asked last.
- */
-function forSettling(
-  members: readonly PoolMember[],
-  requirements: PaymentRequirements,
-  holder: Holder | undefined,
-): readonly PoolMember[] {
-  if (holder?.firm) return members.filter(({ name }) => name === holder.name);
-  const able = ableFor(members, requirements);
+/** First the facilitator that verified the payment, then the others. Those that refuse to settle for everybody are asked last. */
+function forSettling(able: readonly PoolMember[], holder: Holder | undefined): readonly PoolMember[] {
   if (able.length < 2) return able;
-  const inOrder = holder === undefined ? able : last(able, ({ name }) => name !== holder.name);
-  return last(inOrder, (member) => member.isAskedLast());
+  return askableFirst(holder === undefined ? able : last(able, ({ name }) => name !== holder.name));
 }
 
 /** An offer may name an address of one facilitator. To all others, its payments would look invalid. */
-function ableFor(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
+function findAble(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const { scheme, network } = requirements;
   const isAble = (member: PoolMember) => member.supports(scheme, network) !== "no";
   const able = members.every(isAble) ? members : members.filter(isAble);
@@ -304,31 +306,19 @@ function anyOf(supports: readonly Support[]): Support {
   return supports.includes("unknown") ? "unknown" : "no";
 }
 
-/** The failures of one call: the last one is thrown, or that no facilitator could be asked. */
-class Failures {
-  readonly #operation: "verify" | "settle";
-  readonly #requirements: PaymentRequirements;
-  #last: FacilitatorError | undefined;
-  #shortestWait: number | undefined;
-
-  constructor(operation: "verify" | "settle", requirements: PaymentRequirements) {
-    this.#operation = operation;
-    this.#requirements = requirements;
-  }
-
-  add(attempt: Exclude<Attempt<never>, { readonly kind: "responded" }>): void {
-    if (attempt.kind === "failed") this.#last = attempt.error;
-    else this.#shortestWait = Math.min(this.#shortestWait ?? attempt.retryAfterSeconds, attempt.retryAfterSeconds);
-  }
-
-  toError(): FacilitatorError {
-    if (this.#last !== undefined) return this.#last;
-    const { scheme, network } = this.#requirements;
-    const wait = this.#shortestWait;
-    return wait === undefined
-      ? unavailable(this.#operation, `no facilitator supports ${scheme} on ${network}`)
-      : unavailable(this.#operation, "all of them are paused after failures", wait);
-  }
+/** The last failure; or that no facilitator could be asked. */
+function toError(
+  operation: "verify" | "settle",
+  { scheme, network }: PaymentRequirements,
+  failures: readonly Failure[],
+): FacilitatorError {
+  const attempts = failures.map(({ attempt }) => attempt);
+  const last = attempts.findLast((attempt) => attempt.kind === "failed");
+  if (last !== undefined) return last.error;
+  const waits = attempts.flatMap((attempt) => (attempt.kind === "skipped" ? [attempt.retryAfterSeconds] : []));
+  return waits.length === 0
+    ? unavailable(operation, `no facilitator supports ${scheme} on ${network}`)
+    : unavailable(operation, "all of them are paused after failures", Math.min(...waits));
 }
 
 /** A digest: the memory then holds no signatures, and all entries have the same size. */

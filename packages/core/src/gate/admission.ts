@@ -444,14 +444,12 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   async complete(given: HandlerResponse): Promise<Release> {
-    const { inFlight, leases, logger } = this.#deps;
+    const { inFlight, leases, logger, events, now } = this.#deps;
     const { claim } = this.#paid;
     this.#run.end();
     this.#deps.deadlines.handlerEnded(this.#paid, this.#startedMs);
-    this.#deps.events.emit("responded", () => ({
-      ...factsOf(this.#paid),
-      durationMs: this.#deps.now() - this.#startedMs,
-    }));
+    if (events.hears("responded"))
+      events.emit("responded", () => ({ ...factsOf(this.#paid), durationMs: now() - this.#startedMs }));
     const closed = this.#amount.close();
     const amount = typeof closed === "bigint" ? closed : undefined;
     const isContradicted = contradicts(given.headers, { paid: this.#paid, amount }, this.#deps);

@@ -10,7 +10,7 @@ import { errorName, type Logger, legible } from "../events/logger.js";
 import { privateCacheControl } from "../http/cache-control.js";
 import { parseSettlementAmount } from "../price/settlement-amount.js";
 import { ownPathOf, type PublicUrlSettings } from "../pricing/resource.js";
-import { isOfPayments, isSettlementOverrides } from "../protocol/headers.js";
+import { isOfPayments, isSettlementOverrides, mentionsPayments } from "../protocol/headers.js";
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import { authorizedBy } from "../scheme/offer.js";
 import type { StoredAnswer } from "../store/payment-store.js";
@@ -202,9 +202,9 @@ export function contradicts(
   { paid, amount }: { readonly paid: PaidRequest; readonly amount: bigint | undefined },
   { findings, logger }: Pick<ChargingDeps, "findings" | "logger">,
 ): boolean {
-  const found = headers.filter(([name]) => isOfPayments(name));
-  if (found.length === 0) return false;
+  if (!mentionsPayments(headers)) return false;
   const { route, offer } = paid;
+  const found = headers.filter(([name]) => isOfPayments(name));
   const overrides = found.filter(([name]) => isSettlementOverrides(name));
   if (overrides.length < found.length) findings.add(foreignPaymentFinding(route.key));
   const authorized = authorizedBy(offer);
@@ -223,7 +223,7 @@ export function contradicts(
 
 /** The response without what its handler, or a server behind it, says about payments. */
 export function withoutPayments(response: HandlerResponse): HandlerResponse {
-  if (!response.headers.some(([name]) => isOfPayments(name))) return response;
+  if (!mentionsPayments(response.headers)) return response;
   return { ...response, headers: response.headers.filter(([name]) => !isOfPayments(name)) };
 }
 

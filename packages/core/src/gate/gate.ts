@@ -320,7 +320,7 @@ export class Gate {
     // 8. In flight: duplicates wait for this request, in other processes as long as its lease is renewed.
     inFlight.begin(claim, client);
     leases.hold(claim, claimedMs);
-    events.emit("claimed", () => factsOf(paid));
+    if (events.hears("claimed")) events.emit("claimed", () => factsOf(paid));
     try {
       // 9. The facilitator verifies the payment, or settles it if the offer says so. Then the handler runs.
       const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(paid)) : undefined;
@@ -435,7 +435,7 @@ export class Gate {
     if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim)))
       return respond(inProgress(tokens.headersFor(paid.claim.identity)));
     const admission = admissions.admit(timed, run, verifyResponses);
-    events.emit("admitted", () => factsOf(paid));
+    if (events.hears("admitted")) events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission };
   }
 
@@ -469,7 +469,7 @@ export class Gate {
       if (reason === UNEXPECTED) return this.#release(paid, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
       return this.#release(paid, refusal(paid.route, paid.occasion, reason));
     }
-    events.emit("verified", timed);
+    if (events.hears("verified")) events.emit("verified", timed);
     return { kind: "verified", extensionResponses };
   }
 
@@ -576,7 +576,8 @@ export class Gate {
 
   #challenged(matched: MatchedRequest, response: GateResponse, isPage: boolean): Decision | Promise<Decision> {
     const { route } = matched;
-    if (response.status === 402) this.#deps.events.emit("challenged", () => ({ route: route.key }));
+    const { events } = this.#deps;
+    if (response.status === 402 && events.hears("challenged")) events.emit("challenged", () => ({ route: route.key }));
     if (isPage || route.bodies.unpaidBody === undefined) return respond(response);
     const own = this.#deps.bodies.unpaid(matched, response);
     return own instanceof Promise ? own.then(respond) : respond(own);

@@ -9,8 +9,10 @@ import { createHash, createHmac } from "node:crypto";
 import { errorName, type Logger } from "../events/logger.js";
 import type { LedgerSale } from "../options.js";
 import { canonicalNetwork, type Network } from "../protocol/caip2.js";
-import type { SettlementResponse } from "../protocol/documents.js";
+import type { PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
+import type { Scheme } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
+import type { KeptSale } from "../store/memory-ledger.js";
 import type { NewLedgerEntry } from "../store/shared-ledger.js";
 
 /** How payers are recorded. */
@@ -34,37 +36,64 @@ export interface SettledHow {
   readonly facilitator: string | undefined;
 }
 
-/** The entry of a payment. Never throws. */
-export function newEntry(payment: PendingPayment, how: SettledHow, deps: NewEntryDeps): NewLedgerEntry {
-  const { claim, payer, scheme, routeKey, facilitatorRequest } = payment;
-  const { receipt, settledAtMs, latencyMs, attempt, facilitator } = how;
-  const { paymentPayload, paymentRequirements } = facilitatorRequest;
-  const { network, asset, amount, payTo } = paymentRequirements;
-  const { resource, accepted } = paymentPayload;
-  const decimals = decimalsOf(payment);
-  const facts = {
-    route: clean(routeKey),
-    payee: clean(payTo),
-    scheme: clean(paymentRequirements.scheme),
-    network: canonicalNetwork(network),
-    asset: clean(asset),
-    amount,
-  };
-  const fee = feeOf({ ...facts, facilitator }, deps);
-  return Object.freeze({
-    id: idOf(claim.identity),
-    settledAtMs,
-    ...facts,
-    ...(resource?.url !== undefined && { resource: clean(resource.url) }),
-    payer: payerName(receipt.payer ?? payer, deps),
-    ...(decimals !== undefined && { decimals }),
-    ...(scheme.allowsLess === true && { maximum: accepted.amount }),
-    ...(fee !== undefined && { fee }),
-    transaction: clean(receipt.transaction, MOST_TRANSACTION),
-    ...(facilitator !== undefined && { facilitator: clean(facilitator) }),
-    latencyMs: Math.max(0, Math.round(latencyMs)),
-    attempt,
-  });
+/** What a payment has sold: all that its entry is made from. It keeps nothing of the request alive. */
+export class Sold implements KeptSale {
+  readonly routeKey: string;
+  readonly isPaid: boolean;
+  readonly #identity: string;
+  readonly #payer: string;
+  readonly #scheme: Scheme;
+  readonly #decimals: number | undefined;
+  readonly #requirements: PaymentRequirements;
+  readonly #resource: string | undefined;
+  readonly #maximum: string;
+  readonly #how: SettledHow;
+  readonly #deps: NewEntryDeps;
+
+  constructor(payment: PendingPayment, how: SettledHow, deps: NewEntryDeps) {
+    const { paymentPayload, paymentRequirements } = payment.facilitatorRequest;
+    this.routeKey = payment.routeKey;
+    this.isPaid = paymentRequirements.amount !== "0";
+    this.#identity = payment.claim.identity;
+    this.#payer = payment.payer;
+    this.#scheme = payment.scheme;
+    this.#decimals = payment.decimals;
+    this.#requirements = paymentRequirements;
+    this.#resource = paymentPayload.resource?.url;
+    this.#maximum = paymentPayload.accepted.amount;
+    this.#how = how;
+    this.#deps = deps;
+  }
+
+  /** Never throws. */
+  toEntry(): NewLedgerEntry {
+    const { receipt, settledAtMs, latencyMs, attempt, facilitator } = this.#how;
+    const { scheme, network, asset, amount, payTo } = this.#requirements;
+    const decimals = this.#decimals ?? knownDecimals(this.#scheme, this.#requirements);
+    const facts = {
+      route: clean(this.routeKey),
+      payee: clean(payTo),
+      scheme: clean(scheme),
+      network: canonicalNetwork(network),
+      asset: clean(asset),
+      amount,
+    };
+    const fee = feeOf({ ...facts, facilitator }, this.#deps);
+    return Object.freeze({
+      id: idOf(this.#identity),
+      settledAtMs,
+      ...facts,
+      ...(this.#resource !== undefined && { resource: clean(this.#resource) }),
+      payer: payerName(receipt.payer ?? this.#payer, this.#deps),
+      ...(decimals !== undefined && { decimals }),
+      ...(this.#scheme.allowsLess === true && { maximum: this.#maximum }),
+      ...(fee !== undefined && { fee }),
+      transaction: clean(receipt.transaction, MOST_TRANSACTION),
+      ...(facilitator !== undefined && { facilitator: clean(facilitator) }),
+      latencyMs: Math.max(0, Math.round(latencyMs)),
+      attempt,
+    });
+  }
 }
 
 /** The id of an entry, from the identity of its payment. */
@@ -111,10 +140,9 @@ function feeOf(sale: LedgerSale, { feeOf, logger }: NewEntryDeps): string | unde
   return undefined;
 }
 
-/** Decimals of the asset, as far as anybody knows them. */
-function decimalsOf({ scheme, facilitatorRequest, decimals }: PendingPayment): number | undefined {
-  if (decimals !== undefined) return decimals;
-  const { network, asset, amount, payTo, extra } = facilitatorRequest.paymentRequirements;
+/** Decimals of the asset, if the scheme knows them. */
+function knownDecimals(scheme: Scheme, requirements: PaymentRequirements): number | undefined {
+  const { network, asset, amount, payTo, extra } = requirements;
   try {
     const terms = scheme.compileTerms({ network: network as Network, price: { asset, amount }, payTo, extra });
     return terms.ok ? terms.asset.decimals : undefined;

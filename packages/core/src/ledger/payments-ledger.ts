@@ -7,11 +7,12 @@ import type { PaymentEvents } from "../events/events.js";
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import type { PendingPayment } from "../settlement/outcome.js";
-import { MemoryLedger } from "../store/memory-ledger.js";
+import { type KeptSale, MemoryLedger } from "../store/memory-ledger.js";
+import { isMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { NewLedgerEntry, SharedLedger } from "../store/shared-ledger.js";
 import { type Books, checkArguments, createLedger, type Ledger } from "./ledger.js";
-import { newEntry, type SettledHow } from "./new-entry.js";
+import { type NewEntryDeps, type SettledHow, Sold } from "./new-entry.js";
 import type { LedgerSettings } from "./parse-ledger.js";
 import { type SettledHandler, type SettledHandlerOptions, SettledHandlers } from "./settled-handlers.js";
 import { Unsold } from "./unsold.js";
@@ -55,20 +56,23 @@ const LOOK_EVERY_MS = 30_000;
 /** Records, counts and forgets. */
 export class LedgerKeeper {
   readonly #deps: PaymentsLedgerDeps;
-  /** Of a store that keeps none. */
+  /** That of a store in memory, or of one that keeps none. */
   readonly #memory: MemoryLedger | undefined;
   readonly #ledger: SharedLedger;
   readonly #unsold: Unsold;
   readonly #handlers: SettledHandlers;
+  readonly #entryDeps: NewEntryDeps;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(deps: PaymentsLedgerDeps) {
-    const { store } = deps;
+    const { store, settings, logger } = deps;
     this.#deps = deps;
-    this.#memory = store.ledger === undefined ? new MemoryLedger() : undefined;
-    this.#ledger = store.ledger ?? (this.#memory as MemoryLedger);
+    this.#entryDeps = { ...settings, logger };
+    const isKept = store.ledger === undefined || isMemoryStore(store);
+    this.#ledger = store.ledger ?? new MemoryLedger();
+    this.#memory = isKept && this.#ledger instanceof MemoryLedger ? this.#ledger : undefined;
     this.#unsold = new Unsold({ ...deps, ledger: this.#ledger });
     this.#handlers = new SettledHandlers({ ...deps, ledger: this.#ledger });
   }
@@ -95,27 +99,27 @@ export class LedgerKeeper {
     });
   }
 
-  /** The entry that a transition to `settled` or `owed` takes along; `undefined`: no money has moved. Never throws. */
-  entryOf(payment: PendingPayment, how: SettledHow): NewLedgerEntry | undefined {
-    if (payment.facilitatorRequest.paymentRequirements.amount === "0") return undefined;
-    const { settings, logger } = this.#deps;
-    return newEntry(payment, how, { ...settings, logger });
+  /** What a payment has sold. */
+  sold(payment: PendingPayment, how: SettledHow): KeptSale {
+    return new Sold(payment, how, this.#entryDeps);
   }
 
-  /** The store has recorded that a payment has settled. `undefined`: no money has moved. */
-  settled(payment: Pick<PendingPayment, "routeKey">, entry: NewLedgerEntry | undefined): void {
-    if (entry === undefined) {
-      this.#unsold.add("uncharged", payment.routeKey, "zero");
+  /** The entry that a transition takes along; `undefined`: entries do not go with transitions, or no money has moved. */
+  entryOf(sale: KeptSale): NewLedgerEntry | undefined {
+    return this.#memory === undefined && sale.isPaid ? sale.toEntry() : undefined;
+  }
+
+  /** The store has recorded that a payment has settled. */
+  settled(sale: KeptSale): void {
+    if (!sale.isPaid) {
+      this.#unsold.add("uncharged", sale.routeKey, "zero");
       return;
     }
-    this.#memory?.add(entry);
+    // The seller's function for the fee is asked now: what it says may change.
+    if (this.#entryDeps.feeOf === undefined) this.#memory?.keep(sale);
+    else this.#memory?.add(sale.toEntry());
     this.#handlers.wake();
     this.#sweepSoon();
-  }
-
-  /** Whether entries go with transitions. */
-  get isInStore(): boolean {
-    return this.#memory === undefined;
   }
 
   /** Called now and then, also in a process that sells nothing: another process may have left something to do. */

@@ -65,9 +65,13 @@ export function createAvailableOffers(
   const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || hasExtensions(offer));
   let revision = -1;
   let current: AvailableRoute | undefined;
+  let isPending = false;
   const available = () => {
     if (revision !== facilitators.revision) {
       revision = facilitators.revision;
+      isPending = waiting.some(
+        ({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown",
+      );
       current = compile(route, [...completions.values()], facilitators);
       if (onFinding !== undefined) inspectSupport(route, facilitators).forEach(onFinding);
     }
@@ -75,8 +79,10 @@ export function createAvailableOffers(
   };
   return {
     available,
-    isPending: () =>
-      waiting.some(({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown"),
+    isPending() {
+      if (waiting.length > 0) available();
+      return isPending;
+    },
     offerFor(offer, clientsExtra) {
       available();
       return completions.get(offer)?.find(clientsExtra);

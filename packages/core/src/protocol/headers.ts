@@ -27,17 +27,22 @@ export function encodeBase64(text: string): string {
 
 /** Decodes standard base64 of JSON. Any other text yields `ok: false`. Never throws. */
 export function decodeBase64Json(text: string): ParsedJson {
-  const bytes = Buffer.from(text, "base64");
-  return isStandard(text, bytes) ? parseJson(bytes.toString("utf8")) : { ok: false };
+  return isStandard(text) ? parseJson(Buffer.from(text, "base64").toString("utf8")) : { ok: false };
 }
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
  * Whether a text is standard base64, with or without padding. `Buffer` skips unknown characters, among them the `", "` with which Node
- * joins a repeated header. The decoded bytes are therefore encoded again and compared.
+ * joins a repeated header, and bits that are too many: those of the last group are therefore encoded again and compared.
  */
-function isStandard(text: string, bytes: Buffer): boolean {
-  const written = bytes.toString("base64");
-  return text === written || text === written.replace(/={1,2}$/, "");
+function isStandard(text: string): boolean {
+  if (!BASE64.test(text)) return false;
+  const end = text.indexOf("=");
+  if (end >= 0 && text.length % 4 !== 0) return false;
+  const size = end < 0 ? text.length : end;
+  const last = text.slice(size - (size % 4), size);
+  return last === "" ? end < 0 : Buffer.from(last, "base64").toString("base64").replaceAll("=", "") === last;
 }
 
 /** Name of the header that carries the challenge. */
@@ -191,6 +196,12 @@ const OF_PAYMENTS: ReadonlySet<string> = new Set([
 /** Whether a header of a handler's response says something about a payment. On a priced route only the gate says it. */
 export function isOfPayments(name: string): boolean {
   return OF_PAYMENTS.has(name.toLowerCase());
+}
+
+/** Whether one of the headers of a response does. */
+export function mentionsPayments(headers: readonly (readonly [name: string, value: unknown])[]): boolean {
+  for (const [name] of headers) if (OF_PAYMENTS.has(name.toLowerCase())) return true;
+  return false;
 }
 
 /** Whether a header is `Settlement-Overrides`. */

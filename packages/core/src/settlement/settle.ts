@@ -13,6 +13,7 @@ import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
 import { parseJson } from "../protocol/json.js";
 import { joinValues } from "../route/request.js";
+import type { KeptSale } from "../store/memory-ledger.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { NewLedgerEntry } from "../store/shared-ledger.js";
 import type { Leases } from "./leases.js";
@@ -103,12 +104,11 @@ export interface SettlerDeps extends OutcomeDeps {
     releaseSoon(payment: PendingPayment): void;
     owes(payment: PendingPayment, about: { readonly isDue: boolean }): void;
   };
-  /** Records what was sold. An entry is `undefined` where no money has moved. */
   readonly ledger: {
-    /** Whether the store writes entries, with its transitions. */
-    readonly isInStore: boolean;
-    entryOf(payment: PendingPayment, how: SettledHow): NewLedgerEntry | undefined;
-    settled(payment: PendingPayment, entry: NewLedgerEntry | undefined): void;
+    sold(payment: PendingPayment, how: SettledHow): KeptSale;
+    /** What the transition takes along; `undefined`: nothing does, or no money has moved. */
+    entryOf(sale: KeptSale): NewLedgerEntry | undefined;
+    settled(sale: KeptSale): void;
   };
   /** Takes over a payment whose outcome is unknown, or that is due. */
   readonly onUnknown: (payment: PendingPayment, retryAfterSeconds: number) => void;
@@ -225,15 +225,15 @@ export class Settler {
       : { ...outcome, extensionResponses, added };
   }
 
-  #entryOf(
+  #soldBy(
     payment: PendingPayment,
     { receipt }: SettledOutcome,
     { from, facilitator, attempt }: SettlementStart,
     startedMs: number,
-  ): NewLedgerEntry | undefined {
+  ): KeptSale {
     const { ledger, facilitator: pool, now } = this.#deps;
     const settledAtMs = now();
-    return ledger.entryOf(payment, {
+    return ledger.sold(payment, {
       receipt,
       settledAtMs,
       latencyMs: settledAtMs - startedMs,
@@ -296,8 +296,9 @@ export class Settler {
     const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
     if (!isAtWork) void leases.drop(claim);
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
-    const entry = outcome.kind === "settled" ? this.#entryOf(payment, outcome, start, startedMs) : undefined;
-    const recorded = entry !== undefined && ledger.isInStore ? { entry } : {};
+    const sold = outcome.kind === "settled" ? this.#soldBy(payment, outcome, start, startedMs) : undefined;
+    const entry = sold && ledger.entryOf(sold);
+    const recorded = entry === undefined ? {} : { entry };
     const paidBy: { transaction?: string } = {};
     if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
       const { network, transaction } = outcome.receipt;
@@ -308,7 +309,7 @@ export class Settler {
     const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
     try {
       if (await changeSurely(store, change)) {
-        if (outcome.kind === "settled") ledger.settled(payment, entry);
+        if (sold !== undefined) ledger.settled(sold);
         return "done";
       }
       const record = await store.find(identity);
@@ -335,12 +336,14 @@ export class Settler {
   /** Settlements that were refused, and those whose outcome was open and is now known. An unknown outcome is logged where it is seen. */
   #log(payment: PendingPayment, outcome: Outcome, { from, owner }: SettlementStart): void {
     const { logger } = this.#deps;
-    const { route, network, payer, asset, amount } = factsOf(payment);
-    const about = { route, network, payer, asset, amount };
+    const about = () => {
+      const { route, network, payer, asset, amount } = factsOf(payment);
+      return { route, network, payer, asset, amount };
+    };
     if (outcome.kind === "rejected") {
-      logger.warn("settlement_rejected", { ...about, reason: outcome.receipt.errorReason });
+      logger.warn("settlement_rejected", { ...about(), reason: outcome.receipt.errorReason });
     } else if (outcome.kind === "settled" && (from === "unknown" || from === "due" || owner !== payment.claim.owner)) {
-      logger.info("settlement_recovered", { ...about, transaction: idOf(outcome.receipt) });
+      logger.info("settlement_recovered", { ...about(), transaction: idOf(outcome.receipt) });
     }
   }
 
@@ -356,7 +359,7 @@ export class Settler {
     switch (outcome.kind) {
       case "settled": {
         const { receipt } = outcome;
-        events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
+        if (events.hears("settled")) events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
         hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
       }

@@ -25,6 +25,15 @@ interface Cursor {
   position: bigint;
 }
 
+/** A sale whose entry is made when it is read. */
+export interface KeptSale {
+  readonly routeKey: string;
+  /** Whether money has moved. */
+  readonly isPaid: boolean;
+  /** Never throws. */
+  toEntry(): NewLedgerEntry;
+}
+
 /** Keeps entries in memory. Every method runs without interruption, which makes it atomic. */
 export class MemoryLedger implements SharedLedger {
   readonly #most: number;
@@ -35,6 +44,9 @@ export class MemoryLedger implements SharedLedger {
   /** How many of the order, from its begin, are known to be gone. */
   #gone = 0;
   #last = 0n;
+  /** What was sold since somebody looked: a ring. */
+  #kept: KeptSale[] = [];
+  #oldest = 0;
   readonly #counts = new Map<string, LedgerCount>();
   readonly #cursors = new Map<string, Cursor>();
 
@@ -43,6 +55,7 @@ export class MemoryLedger implements SharedLedger {
   }
 
   get size(): number {
+    this.#makeEntries();
     return this.#entries.size;
   }
 
@@ -60,7 +73,18 @@ export class MemoryLedger implements SharedLedger {
     this.#dropGone();
   }
 
+  /** Adds the entry of a sale, unless there is one with its id, as soon as somebody looks. */
+  keep(sale: KeptSale): void {
+    if (this.#kept.length < this.#most) {
+      this.#kept.push(sale);
+    } else if (this.#most > 0) {
+      this.#kept[this.#oldest] = sale;
+      this.#oldest = (this.#oldest + 1) % this.#most;
+    }
+  }
+
   list(query: LedgerSearch): readonly LedgerEntry[] {
+    this.#makeEntries();
     const found: LedgerEntry[] = [];
     const after = BigInt(query.after ?? "0");
     for (let at = this.#firstAfter(after); at < this.#order.length && found.length < query.limit; at++) {
@@ -71,10 +95,12 @@ export class MemoryLedger implements SharedLedger {
   }
 
   find(id: string): LedgerEntry | undefined {
+    this.#makeEntries();
     return this.#entries.get(id);
   }
 
   refund({ id, known, refunds, status }: RefundChange): boolean {
+    this.#makeEntries();
     const entry = this.#entries.get(id);
     if (entry?.refunds.length !== known) return false;
     this.#entries.set(id, Object.freeze({ ...entry, refunds: Object.freeze([...refunds]), status }));
@@ -82,6 +108,7 @@ export class MemoryLedger implements SharedLedger {
   }
 
   erase(payer: string): number {
+    this.#makeEntries();
     let erased = 0;
     for (const [id, entry] of this.#entries) {
       if (entry.payer !== payer) continue;
@@ -105,6 +132,7 @@ export class MemoryLedger implements SharedLedger {
   }
 
   hold({ name, owner, nowMs, untilMs, position, from }: CursorLease): string | undefined {
+    this.#makeEntries();
     const begin = from === "now" ? this.#last : 0n;
     const cursor = this.#cursors.get(name) ?? { owner, untilMs, position: begin };
     if (cursor.owner !== owner && cursor.untilMs > nowMs) return undefined;
@@ -116,12 +144,20 @@ export class MemoryLedger implements SharedLedger {
   }
 
   sweep(beforeMs: number): number {
+    this.#makeEntries();
     const before = this.#entries.size;
     for (const [id, { settledAtMs }] of this.#entries) if (settledAtMs < beforeMs) this.#entries.delete(id);
     const firstDay = dayOf(beforeMs);
     for (const [key, { day }] of this.#counts) if (day < firstDay) this.#counts.delete(key);
     this.#dropGone();
     return before - this.#entries.size;
+  }
+
+  #makeEntries(): void {
+    const [younger, older] = [this.#kept.slice(0, this.#oldest), this.#kept.slice(this.#oldest)];
+    this.#kept = [];
+    this.#oldest = 0;
+    for (const sale of [...older, ...younger]) this.add(sale.toEntry());
   }
 
   #firstAfter(position: bigint): number {
