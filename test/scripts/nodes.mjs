@@ -7,7 +7,7 @@
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ROOT } from "./pack.mjs";
@@ -20,7 +20,7 @@ const CACHE = join(ROOT, "node_modules/.cache/farebox-nodes");
 /**
  * The path of a Node of this major: the running one where it is of that major, and otherwise the release above, installed.
  *
- * @throws {Error} When npm cannot install it.
+ * @throws {Error} When npm or tar fails.
  */
 export function findNode(major) {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
@@ -28,24 +28,29 @@ export function findNode(major) {
   if (release === undefined) throw new Error(`no release of Node ${major} is known: ${Object.keys(RELEASES)}`);
   const folder = join(CACHE, release);
   const name = `node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
-  const binary = join(folder, "node_modules", name, "bin", process.platform === "win32" ? "node.exe" : "node");
-  if (!existsSync(binary)) install(folder, `${name}@${release}`);
-  return binary;
+  const program = process.platform === "win32" ? "package/bin/node.exe" : "package/bin/node";
+  if (!existsSync(join(folder, program))) install(folder, `${name}@${release}`, program);
+  return join(folder, program);
 }
 
-function install(folder, specifier) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  // A manifest of its own, or npm would install into the workspace.
-  writeFileSync(join(folder, "package.json"), '{ "private": true }');
-  const options = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
-  const { status } = spawnSync("npm", ["install", ...options, specifier], {
-    cwd: folder,
-    stdio: ["ignore", "ignore", "inherit"],
-    env: environmentOfNpm(),
-    shell: process.platform === "win32",
-  });
-  if (status !== 0) throw new Error(`npm could not install ${specifier}`);
+/** Takes one program out of a package. npm would unpack its 5,000 other files, too: headers, manuals, and npm. */
+function install(folder, specifier, program) {
+  const unfinished = `${folder}-unfinished`;
+  for (const each of [folder, unfinished]) rmSync(each, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true });
+  const argv = ["pack", "--prefer-offline", "--loglevel=error", specifier];
+  // On Windows npm is a script.
+  const archive = run("npm", argv, { cwd: unfinished, env: environmentOfNpm(), shell: process.platform === "win32" });
+  run("tar", ["-xzf", archive, program], { cwd: unfinished });
+  rmSync(join(unfinished, archive));
+  renameSync(unfinished, folder);
+}
+
+/** Returns what a command has printed. */
+function run(command, argv, options) {
+  const { status, stdout } = spawnSync(command, argv, { ...options, stdio: ["ignore", "pipe", "inherit"] });
+  if (status !== 0) throw new Error(`${command} ${argv.join(" ")} failed`);
+  return String(stdout).trim();
 }
 
 /** What pnpm hands to its scripts npm would take for its own settings; only the registry stays. */

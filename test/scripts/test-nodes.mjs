@@ -30,7 +30,7 @@ const FILES = [
   ...["test/faults/streams", "test/mcp/connections", "test/bypass/any-bytes", "test/source/bundles"],
   "test/golden/memory",
 ];
-const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "--maxWorkers=2"];
+const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "--maxWorkers=3"];
 
 const [running] = process.versions.node.split(".");
 const wanted = process.argv.slice(2);

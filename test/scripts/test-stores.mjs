@@ -16,7 +16,7 @@ process.exitCode = runOn(
     "run",
     "--config",
     "test/vitest.config.ts",
-    "--maxWorkers=2",
+    "--maxWorkers=3",
     "packages/stores",
     "test/golden",
   ],
