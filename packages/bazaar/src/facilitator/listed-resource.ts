@@ -8,11 +8,14 @@
 import { BlockList, isIP } from "node:net";
 import { isJsonObject, matchesTemplate, problemOfTemplate } from "@farebox/core/protocol";
 import { MAX_URL } from "../document-limits.js";
+import { problemOfIdentifier } from "../tool-identifier.js";
 
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
   readonly type: "http" | "mcp";
+  /** `""` for HTTP. */
+  readonly toolName: string;
   readonly routeTemplate: unknown;
   /** The declared values of the template's parameters. */
   readonly pathParams: unknown;
@@ -27,7 +30,7 @@ export type ListedResource =
 
 /**
  * Reads the resource of a payment. For HTTP it is the URL without query and fragment, or the origin and the route template.
- * An `mcp:` URL has no origin and stays as it is. Never throws.
+ * An `mcp:` URL is the identifier of the declared tool, to the letter. Never throws.
  */
 export function listedResource(claim: ResourceClaim): ListedResource {
   const { url } = claim;
@@ -49,8 +52,10 @@ export function problemOfServer(url: unknown, allowLocal: boolean): string | und
   return problemOfUrl(url) ?? problemOfOrigin(new URL(url), allowLocal);
 }
 
-function listedTool(url: string, { type, routeTemplate }: ResourceClaim): ListedResource {
+function listedTool(url: string, { type, toolName, routeTemplate }: ResourceClaim): ListedResource {
   if (type !== "mcp") return refuse("an mcp: URL is listed only for an MCP tool");
+  const problem = problemOfIdentifier(url, toolName);
+  if (problem !== undefined) return refuse(`resource.url ${problem}`);
   return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");
 }
 
