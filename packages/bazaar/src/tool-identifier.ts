@@ -19,8 +19,13 @@ export function toolIdentifier(name: string): string {
   return `mcp://tool/${name}`;
 }
 
-/** Why an `mcp:` URL does not name the tool, as the end of a sentence about the URL. */
+/**
+ * Why an `mcp:` URL does not name the tool, as the end of a sentence about the URL.
+ *
+ * @param toolName - `""` for what is no tool.
+ */
 export function problemOfIdentifier(url: string, toolName: string): string | undefined {
+  if (toolName === "") return "is an mcp: URL, which is only for an MCP tool";
   if (!hasIdentifier(toolName))
     return "names a tool by other characters than letters, digits and _ - .; such a tool needs the URL of its MCP server";
   const identifier = toolIdentifier(toolName);

@@ -13,7 +13,6 @@ import { problemOfIdentifier } from "../tool-identifier.js";
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
-  readonly type: "http" | "mcp";
   /** `""` for HTTP. */
   readonly toolName: string;
   readonly routeTemplate: unknown;
@@ -52,8 +51,7 @@ export function problemOfServer(url: unknown, allowLocal: boolean): string | und
   return problemOfUrl(url) ?? problemOfOrigin(new URL(url), allowLocal);
 }
 
-function listedTool(url: string, { type, toolName, routeTemplate }: ResourceClaim): ListedResource {
-  if (type !== "mcp") return refuse("an mcp: URL is listed only for an MCP tool");
+function listedTool(url: string, { toolName, routeTemplate }: ResourceClaim): ListedResource {
   const problem = problemOfIdentifier(url, toolName);
   if (problem !== undefined) return refuse(`resource.url ${problem}`);
   return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");

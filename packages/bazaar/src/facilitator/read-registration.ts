@@ -66,7 +66,7 @@ function readDeclaration(
   if (problem !== undefined) return rejected(problem);
   const toolName = type === "mcp" ? (toolNameOf(input) ?? "") : "";
   const listed = listedResource({
-    ...{ url: resource["url"], type, toolName, routeTemplate, allowLocal },
+    ...{ url: resource["url"], toolName, routeTemplate, allowLocal },
     pathParams: input["pathParams"],
   });
   if (!listed.ok) return rejected(listed.reason);
