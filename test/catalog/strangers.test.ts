@@ -271,6 +271,66 @@ describe("a stranger's payment for a confirmed entry", () => {
   });
 });
 
+describe("a price that the server says to the catalog alone", () => {
+  /** A server whose document says less than its 402. */
+  async function openBait(status = 402) {
+    let now = Date.parse("2026-01-31T12:00:00.000Z");
+    const shop = await openHere({ now: () => now });
+    const { url } = await serve((req, res) => {
+      const challenge = challengeOf(`${url}/sold`);
+      const [offer] = challenge.accepts;
+      const accepts = [{ ...offer, amount: "1" }];
+      const item = { resource: challenge.resource.url, method: "GET", accepts, extensions: challenge.extensions };
+      const isDocument = req.url === "/.well-known/x402";
+      res.writeHead(isDocument ? 200 : status).end(JSON.stringify(isDocument ? { items: [item] } : challenge));
+    });
+    const buy = async (hours: number) => {
+      now += hours * HOUR;
+      await settle(shop, {}, challengeOf(`${url}/sold`));
+      await shop.catalog.checkDue();
+      return (await entriesOf(shop))[0]?.accepts[0]?.amount;
+    };
+    const wait = async (hours: number) => {
+      now += hours * HOUR;
+      await shop.catalog.checkDue();
+      return (await entriesOf(shop))[0]?.accepts[0]?.amount;
+    };
+    return { buy, wait };
+  }
+
+  test("is corrected after somebody has paid more, and stays so", async () => {
+    const { buy, wait } = await openBait();
+    expect([await buy(0), await buy(1), await wait(25), await wait(25)]).toEqual(["1", "1000", "1000", "1000"]);
+  });
+
+  test("stays where the resource says none, so a payment of too much does not harm a seller", async () => {
+    const { buy, wait } = await openBait(400);
+    expect([await buy(0), await buy(1), await wait(25)]).toEqual(["1", "1", "1"]);
+  });
+});
+
+test("a stranger's payments do not have an unconfirmed claim forgotten while its server is down", async () => {
+  let now = Date.parse("2026-01-31T12:00:00.000Z");
+  const shop = await openHere({ now: () => now });
+  let isDown = true;
+  const { url } = await serve((_req, res) => {
+    res.writeHead(isDown ? 503 : 402).end(JSON.stringify(challengeOf(`${url}/sold`)));
+  });
+  await settle(shop, {}, challengeOf(`${url}/sold`));
+  await shop.catalog.checkDue();
+  for (let turns = 0; turns < 5; turns++) {
+    now += 11 * MINUTE;
+    await settle(shop, { amount: "7" }, challengeOf(`${url}/sold`));
+    await shop.catalog.checkDue();
+  }
+  isDown = false;
+  for (let hours = 0; hours < 6; hours++) {
+    now += HOUR;
+    await shop.catalog.checkDue();
+  }
+  expect(await entriesOf(shop)).toMatchObject([{ verified: true, accepts: [{ amount: "1000" }] }]);
+});
+
 describe("a tool by name whose payee has confirmed services", () => {
   const TOOL = { info: { input: { type: "mcp", toolName: "solo", inputSchema: {} } }, schema: {} };
   const accepts = [{ scheme: "exact", network: NETWORK, amount: "1000", asset: ASSET, payTo: PAYEE }];

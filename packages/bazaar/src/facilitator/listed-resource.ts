@@ -71,6 +71,8 @@ function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: Resource
 function problemOfOrigin({ protocol, hostname, username, password }: URL, allowLocal: boolean): string | undefined {
   if (protocol !== "https:" && protocol !== "http:") return "is neither https nor an MCP identifier";
   if (username !== "" || password !== "") return "holds a user name or a password";
+  // The same server has a second name with it.
+  if (hostname.endsWith(".")) return "has a host with a dot at its end";
   if (allowLocal) return undefined;
   if (protocol !== "https:") return "is not https";
   return isPublicHost(hostname) ? undefined : "has a private host";

@@ -306,7 +306,8 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
   ["is on a loopback address", { resource: resourceAt("https://2130706433/") }, /private host/],
   ["is on a mapped loopback address", { resource: resourceAt("https://[::ffff:127.0.0.1]/") }, /private host/],
   ["is on the metadata address of clouds", { resource: resourceAt("https://169.254.169.254/latest") }, /private host/],
-  ["is on an internal name", { resource: resourceAt("https://db.internal./") }, /private host/],
+  ["is on an internal name", { resource: resourceAt("https://db.internal/") }, /private host/],
+  ["has a second name of its host", { resource: resourceAt("https://a.example./x") }, /a dot at its end/],
   [
     "has a URL of more than 2048 characters",
     { resource: resourceAt(`https://a.example/${"x".repeat(2_100)}`) },

@@ -21,7 +21,7 @@ export interface Claim extends Inquiry {
   readonly dueMs: number;
   /** When it was checked last. */
   readonly checkedMs?: number;
-  /** The check of a confirmed claim that a payment asks for. */
+  /** The check that a payment asks for. */
   readonly asked?: Asked | undefined;
   /** When it was confirmed last. */
   readonly confirmedMs?: number;
@@ -31,7 +31,7 @@ export interface Claim extends Inquiry {
   readonly failure?: Exclude<Outcome, { readonly kind: "confirmed" }>;
 }
 
-/** A check that may confirm a claim again. Any other outcome changes nothing. */
+/** A check that may confirm a claim. Any other outcome is no failure, and changes nothing about a confirmed claim. */
 interface Asked {
   readonly atMs: number;
   /** Where the payment leads, if the claim itself leads elsewhere. */
@@ -82,8 +82,8 @@ export function dueClaims(claims: readonly Claim[], nowMs: number): readonly Cla
 
 /** Where else a claim is checked, because of a payment. That counts only if its own question does not confirm it. */
 export function askedInquiry(claim: Claim): readonly { readonly claim: Claim; readonly inquiry: Inquiry }[] {
-  const { terms, asked } = claim;
-  return asked?.question === undefined ? [] : [{ claim, inquiry: { question: asked.question, terms } }];
+  const { terms, isDoubted, asked } = claim;
+  return asked?.question === undefined ? [] : [{ claim, inquiry: { question: asked.question, terms, isDoubted } }];
 }
 
 /** A registration's outcome, and the entry that it leaves behind. */
@@ -125,10 +125,11 @@ export function claimEntry(
     const paid = service && listed ? touch(service, listed, nowMs) : service;
     // Anyone can pay the payee, with a declaration and an amount of his own. The server has the last word.
     const claim = listed && known.failures === 0 ? known : askAgain(known, question, nowMs);
-    return { registered: LISTED, entry: { service: paid, claims: [...others, claim] } };
+    const doubted = isDearer(service, registration) ? { ...claim, isDoubted: true } : claim;
+    return { registered: LISTED, entry: { service: paid, claims: [...others, doubted] } };
   }
-  const dueMs = known === undefined ? nowMs : soonerDueOf(known, nowMs);
-  const claim: Claim = { failures: 0, ...known, ...inquiry, dueMs };
+  const begun: Claim = { ...inquiry, failures: 0, dueMs: nowMs };
+  const claim = known === undefined ? begun : askAgain({ ...known, question }, question, nowMs);
   const waiting = { ...entry, claims: [...withoutOldest(others), claim] };
   const { failure } = claim;
   if (failure !== undefined && failure.kind !== "unreachable") return { registered: refuse(failure), entry: waiting };
@@ -143,18 +144,21 @@ function originOf(claims: readonly Claim[], { offer }: Registration, { only }: P
   return own === undefined ? only : serverOf(own);
 }
 
-/** The seller may have changed something, or its server may respond again. */
+/** The seller may have changed something, or mended it, or its server may respond again. */
 function askAgain(claim: Claim, question: Question, nowMs: number): Claim {
   const { checkedMs = 0, failures, asked } = claim;
-  const earliestMs = checkedMs + (failures === 0 ? CHANGE_MS : MINUTE_MS);
+  const isFading = isConfirmed(claim) && failures > 0;
+  const earliestMs = checkedMs + (isFading ? MINUTE_MS : CHANGE_MS);
   const isElsewhere = JSON.stringify(question) !== JSON.stringify(claim.question);
   const atMs = asked?.atMs ?? Math.max(nowMs, earliestMs);
   return { ...claim, asked: { atMs, question: isElsewhere ? question : undefined } };
 }
 
-/** The seller may have mended the cause, so a payment brings the next check forward. */
-function soonerDueOf({ dueMs, checkedMs = 0, failure }: Claim, nowMs: number): number {
-  return failure === undefined ? dueMs : Math.min(dueMs, Math.max(nowMs, checkedMs + CHANGE_MS));
+/** Whether somebody has paid more than the entry says. */
+function isDearer(service: Service | undefined, { info, offer }: Registration): boolean {
+  const methods = service?.methods.filter((method) => method.info.input.method === info.input.method) ?? [];
+  const same = methods.flatMap(({ offers }) => offers).filter((one) => isSameTerms(one, offer));
+  return same.some(({ amount }) => BigInt(amount) < BigInt(offer.amount));
 }
 
 /** Makes room for one more claim that is not confirmed. Those that failed go first. */
@@ -231,9 +235,9 @@ function confirm(
   { declared, nowMs }: { readonly declared: Registration; readonly nowMs: number },
 ): ClaimedEntry {
   const question = questionOf(declared) ?? claim.question;
-  const { terms } = claim;
+  const { terms, isDoubted } = claim;
   const times = { checkedMs: nowMs, confirmedMs: nowMs, dueMs: nowMs + DAY_MS };
-  const confirmed: Claim = { question, terms, failures: 0, ...times };
+  const confirmed: Claim = { question, terms, isDoubted, failures: 0, ...times };
   const isNew = !isConfirmed(claim);
   // The seller may have moved to another address. Then the server denies the former one.
   const others = claims
@@ -284,12 +288,13 @@ function fail(
   const { kind } = outcome;
   const { confirmedMs } = claim;
   const checked: Claim = { ...claim, checkedMs: nowMs, asked: undefined };
-  // A stranger may have chosen the moment and the question.
-  if (confirmedMs !== undefined && nowMs < claim.dueMs)
+  // Otherwise a stranger may have chosen the moment and the question.
+  const isScheduled = claim.dueMs <= nowMs;
+  if (confirmedMs !== undefined && !isScheduled)
     return { service, claims: claims.map((one) => (one === claim ? checked : one)) };
-  const failures = claim.failures + 1;
+  const failures = claim.failures + (isScheduled ? 1 : 0);
   const counted: Claim = { ...checked, failures, failure: outcome };
-  const failed: Claim = { ...counted, dueMs: nowMs + delayOf(counted, kind) };
+  const failed: Claim = isScheduled ? { ...counted, dueMs: nowMs + delayOf(counted, kind) } : counted;
   const isFading = confirmedMs !== undefined && kind !== "denied" && nowMs < confirmedMs + GONE_MS;
   const isForgotten = confirmedMs === undefined ? failures > MAX_FAILURES : !isFading;
   // A server that has not confirmed the name of a tool says nothing about others that have it.
