@@ -271,6 +271,34 @@ describe("a stranger's payment for a confirmed entry", () => {
   });
 });
 
+test.each(["document", "challenge"] as const)(
+  "of two prices for the same terms the higher one is listed (%s)",
+  async (kind) => {
+    const shop = await openHere();
+    const { url } = await serve((req, res) => {
+      const challenge = challengeOf(`${url}/sold`);
+      const accepts = ["1", "5000000", "70"].flatMap((amount) =>
+        challenge.accepts.map((offer) => ({ ...offer, amount })),
+      );
+      SERVERS[kind]({ ...challenge, accepts })(req, res);
+    });
+    await settle(shop, {}, challengeOf(`${url}/sold`));
+    await shop.catalog.checkDue();
+    expect((await entriesOf(shop))[0]?.accepts).toMatchObject([{ amount: "5000000" }]);
+  },
+);
+
+test("a stranger who pays under other escapes of the path makes no second entry", async () => {
+  const shop = await openHere();
+  const { url } = await serve((req, res) => {
+    const isSold = req.url?.includes("?") === true;
+    res.writeHead(isSold ? 402 : 404).end(JSON.stringify(challengeOf(`${url}${req.url}`)));
+  });
+  for (const path of ["/sold", "/%73old", "/s%6fld", "/%53%4F%4C%44"]) await settle(shop, {}, challengeOf(url + path));
+  await shop.catalog.checkDue();
+  expect((await entriesOf(shop)).map(({ resource }) => resource)).toEqual([`${url}/sold`, `${url}/SOLD`]);
+});
+
 describe("a price that the server says to the catalog alone", () => {
   /** A server whose document says less than its 402. */
   async function openBait(status = 402) {

@@ -28,7 +28,7 @@ export type ListedResource =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Reads the resource of a payment. For HTTP it is the URL without query and fragment, or the origin and the route template.
+ * Reads the resource of a payment. For HTTP it is the URL without query and fragment, in one spelling, or the origin and the route template.
  * An `mcp:` URL is the identifier of the declared tool, to the letter. Never throws.
  */
 export function listedResource(claim: ResourceClaim): ListedResource {
@@ -61,11 +61,19 @@ function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: Resource
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
   if (problem !== undefined) return refuse(`resource.url ${problem}`);
-  if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
+  if (routeTemplate === undefined) return { ok: true, resource: origin + inOneSpelling(pathname) };
   const badTemplate = problemOfPath(routeTemplate, pathname, pathParams);
   return badTemplate === undefined
     ? { ok: true, resource: `${origin}${routeTemplate}` }
     : refuse(`routeTemplate ${badTemplate}`);
+}
+
+/** Without escapes of characters that need none, and with capitals in the others. @see RFC 3986, 6.2.2 */
+function inOneSpelling(pathname: string): string {
+  return pathname.replaceAll(/%[0-9a-f]{2}/gi, (escaped) => {
+    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : escaped.toUpperCase();
+  });
 }
 
 function problemOfOrigin({ protocol, hostname, username, password }: URL, allowLocal: boolean): string | undefined {

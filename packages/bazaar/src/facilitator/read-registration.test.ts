@@ -100,6 +100,13 @@ describe("a payment with a declaration", () => {
 
   const KEYS: readonly (readonly [why: string, url: string, bazaar: unknown, resource: string, toolName: string])[] = [
     ["without query and hash", "https://a.example/x?y=1#z", DECLARATION, "https://a.example/x", ""],
+    [
+      "in one spelling",
+      "https://A.example:443/%73%6Fld/%c3%a9%2f%7e",
+      DECLARATION,
+      "https://a.example/sold/%C3%A9%2F~",
+      "",
+    ],
     ["with its port", "https://a.example:8443/x", DECLARATION, "https://a.example:8443/x", ""],
     [
       "as origin and template",

@@ -151,8 +151,16 @@ function confirm(
 ): Outcome | undefined {
   const same = named.filter(({ offer }) => isSameTerms(offer, terms));
   const outcomes = same.map((one) => readDeclared(question, one, rules));
+  // Two prices for the same terms: a buyer may have to pay the higher one.
+  const [dearest] = outcomes.filter((outcome) => outcome.kind === "confirmed").sort(byPrice);
   // A header may have no room for the declaration. Then the body has it.
-  return outcomes.find(({ kind }) => kind === "confirmed") ?? outcomes.find((one) => one !== UNDECLARED) ?? outcomes[0];
+  return dearest ?? outcomes.find((one) => one !== UNDECLARED) ?? outcomes[0];
+}
+
+/** The dearest first. */
+function byPrice({ declared: one }: Confirmed, { declared: other }: Confirmed): number {
+  const [first, second] = [BigInt(one.offer.amount), BigInt(other.offer.amount)];
+  return Number(first < second) - Number(first > second);
 }
 
 /** Reads the declaration of the server itself like that of a payment, with the same limits. */
