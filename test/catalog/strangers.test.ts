@@ -391,6 +391,7 @@ describe("a tool by name whose payee has confirmed services", () => {
   test.each([
     ["two servers", ["/a"], ["/b"]],
     ["two servers, one of them with many services", Array.from({ length: 30 }, (_, at) => `/${at}`), ["/b"]],
+    ["more services than the catalog looks at", Array.from({ length: 101 }, (_, at) => `/${at}`), []],
   ])("is at none of %s, and the reason says the remedy", async (_what, first, second) => {
     let now = 1_000_000;
     const shop = await openHere({ now: () => now });

@@ -288,7 +288,7 @@ function fail(
   const { kind } = outcome;
   const { confirmedMs } = claim;
   const checked: Claim = { ...claim, checkedMs: nowMs, asked: undefined };
-  // Otherwise a stranger may have chosen the moment and the question.
+  // Out of its turn, a stranger may have chosen the moment and the question.
   const isScheduled = claim.dueMs <= nowMs;
   if (confirmedMs !== undefined && !isScheduled)
     return { service, claims: claims.map((one) => (one === claim ? checked : one)) };
