@@ -375,8 +375,10 @@ describe("a tool by name whose payee has confirmed services", () => {
       const tool = { resource: "mcp://tool/solo", type: "mcp", toolName: "solo", serverUrl: `${url}/mcp`, accepts };
       res.end(JSON.stringify({ items: [...services, tool] }));
     });
-    for (const path of paths) await shop.list({ url: url + path });
-    await shop.catalog.checkDue();
+    for (const path of paths) {
+      await shop.list({ url: url + path });
+      await shop.catalog.checkDue();
+    }
     return url;
   }
   const sellTool = async (shop: Awaited<ReturnType<typeof openHere>>, serverUrl?: string) => {
