@@ -238,6 +238,38 @@ describe("a declaration that a catalog does not take", () => {
     expect(findings).toMatchObject([{ message: expect.stringContaining(problem) }]);
   });
 
+  const TOOL = { toolName: "get_weather", inputSchema: { type: "object" } };
+
+  test.each<[resource: string, form: object, problem: string | undefined]>([
+    ["mcp://tool/get_weather", TOOL, undefined],
+    ["https://api.example.com/mcp", { ...TOOL, toolName: "weather/get" }, undefined],
+    ["mcp://TOOL/get_weather", TOOL, "is not mcp://tool/get_weather, the only identifier of the tool"],
+    ["mcp://tool/weather", TOOL, "is not mcp://tool/get_weather, the only identifier of the tool"],
+    ["mcp://tool/weather/get", { ...TOOL, toolName: "weather/get" }, "names a tool by other characters than"],
+    ["mcp://tool/get_weather", { input: { city: "Porto" } }, "is an mcp: URL, which is only for an MCP tool"],
+  ])(
+    "one for the resource %s that is sold by hand is found at start as it is rejected: %j",
+    async (resource, form, problem) => {
+      const { facilitator } = openHeard();
+      const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
+      onTestFinished(() => payments.close());
+      const sale = payments.byHand({ ...PRICED, resource, extensions: { bazaar: form } });
+      const { extensions, accepts } = JSON.parse((await sale.challenge({ method: "GET" })).body) as PaymentRequired;
+      const read = readRegistration({
+        paymentRequirements: accepts[0],
+        paymentPayload: { accepted: accepts[0], resource: { url: resource }, extensions },
+      });
+      const found = payments.report().findings.filter(({ code }) => code.endsWith("_NOT_LISTABLE"));
+      if (problem === undefined) expect([read.kind, found]).toEqual(["registration", []]);
+      else {
+        expect(found).toMatchObject([
+          { code: "FAREBOX_TOOL_NOT_LISTABLE", message: expect.stringContaining(`its resource ${problem}`) },
+        ]);
+        expect(read).toEqual({ kind: "rejected", reason: expect.stringContaining(`resource.url ${problem}`) });
+      }
+    },
+  );
+
   test("one that is not discoverable is not found", async () => {
     const facilitator = createTestFacilitator();
     const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });

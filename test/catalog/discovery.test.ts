@@ -77,7 +77,7 @@ describe("the list", () => {
       ["usdc-more", "1001", {}],
       ["large", "5000000000000000000000000000000", {}],
       ["unknown", "1", { asset: "0x1111111111111111111111111111111111111111" }],
-      ["free", "0", {}],
+      ["nothing", "0", {}],
       ["lower-case", "999", { asset: ASSET.toLowerCase() }],
       ["solana", "900", { network: SOLANA, asset: "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU" }],
       ["ten", "10000000", { scheme: "upto" }],
@@ -97,19 +97,19 @@ describe("the list", () => {
       }
       return seen;
     };
-    const within = ["free", "solana", "two-prices", "lower-case", "usdc"];
+    const within = ["solana", "two-prices", "lower-case", "usdc"];
     expect(await names("sort=price")).toEqual([...within, "usdc-more", "ten", "large", "unknown"]);
     expect(await names("sort=price&maxPrice=0.001")).toEqual(within);
     expect(await names(`sort=price&maxPrice=0.001&network=${SOLANA}`)).toEqual(["solana"]);
     const byOffset = await own.get("/discovery/resources?sort=price&limit=2&offset=1");
     expect(items(byOffset.json).map(({ resource }) => resource.split("/").at(-1))).toEqual(within.slice(1, 3));
-    expect((await names("maxPrice=10")).length).toBe(7);
+    expect((await names("maxPrice=10")).length).toBe(6);
     const found = await own.get("/discovery/search?query=weather&maxPrice=0.001");
     expect(items(found.json)).toHaveLength(within.length);
     const networks = [NETWORK, SOLANA, "eip155:1"].map((network) => ({ network }));
-    expect(await own.catalog.countEach([...networks, { maxPrice: "10" }])).toEqual([8, 1, 0, 7]);
+    expect(await own.catalog.countEach([...networks, { maxPrice: "10" }])).toEqual([7, 1, 0, 6]);
     const mine = createDiscoveryClient({ url: own.url });
-    expect((await mine.list({ maxPrice: "0.01", sort: "price" })).entries).toHaveLength(6);
+    expect((await mine.list({ maxPrice: "0.01", sort: "price" })).entries).toHaveLength(5);
     await own.close();
   });
 

@@ -352,6 +352,18 @@ describe("a claim for", () => {
       wellKnown((resource) => ({ items: [{ ...item, resource, accepts: [{ ...accepts[0], payTo: NEW_PAYEE }] }] })),
       "/.well-known/x402 of the server names other offers",
     ],
+    ...["0", "00", "07", "-1", "0x10", "1.5", ""].map(
+      (amount): Case => [
+        `a document whose amount is ${JSON.stringify(amount)}`,
+        wellKnown((resource) => ({ items: [{ ...item, resource, accepts: [{ ...accepts[0], amount }] }] })),
+        "has no amount that is a whole number above zero",
+      ],
+    ),
+    [
+      "a server whose 402 has an amount of zero",
+      json(402, (url) => ({ ...challengeOf(url), accepts: [{ ...accepts[0], amount: "0" }] })),
+      "has no amount that is a whole number above zero",
+    ],
     ["a document that is no object", wellKnown(() => [null, 7]), "responds with 404"],
     [
       "a tool that the document names",

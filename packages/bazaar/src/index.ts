@@ -39,3 +39,4 @@ export { type ReadToolSchema, readToolSchema } from "./declare/tool-schema.js";
 export { type LlmsTxtOptions, writeLlmsTxt } from "./documents/llms-txt.js";
 export { type OpenApiOptions, writeOpenApi } from "./documents/openapi.js";
 export { writeWellKnown } from "./documents/well-known.js";
+export { hasIdentifier, toolIdentifier } from "./tool-identifier.js";

@@ -78,11 +78,19 @@ export interface CompiledDeclaration {
   readonly notices: readonly DeclarationNotice[];
 }
 
+/** The name of the extension by which a header says what it leaves out. No other extension can have it. */
+export const LEFT_OUT_EXTENSION = "farebox";
+
+/** What is expected in its place, for issues. */
+export const OTHER_NAME: string = `another name: headers say under "${LEFT_OUT_EXTENSION}" what they leave out`;
+
 /** The place of a declaration, for its compilation. */
 export interface DeclarationContext {
   /** The path for issues, e.g. `routes["GET /users/:id"].extensions.bazaar`. */
   readonly path: string;
   readonly route: RouteFacts;
+  /** The URL that the seller wrote for the resource: of an endpoint, or `mcp://tool/<name>`. `undefined`: none. */
+  readonly resource: string | undefined;
   /** The path of `publicUrl`, which stands before each template: `/v1`, or `""`. */
   readonly publicPath: string;
   /**

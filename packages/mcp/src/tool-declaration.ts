@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { toolIdentifier } from "@farebox/bazaar";
 import type { JsonObject } from "@farebox/core";
 import { type Issues, issuePath } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
@@ -17,18 +18,13 @@ export const MAX_DESCRIPTION = 500;
 /** Catalogs refuse a longer URL. */
 const MAX_URL = 2_048;
 
-/** The URL that names a tool without its server. */
-export function nameUrl(name: string): string {
-  return `mcp://tool/${name}`;
-}
-
 /** Reads `resource`. A name that is not the tool's would send buyers to another tool. */
 export function readResource(given: unknown, name: string, issues: Issues): ToolResource {
   if (given === undefined || !issues.checkKeys("resource", given, ["url", "description"])) return {};
   const { url, description } = given;
-  const isUrl = typeof url === "string" && (url === nameUrl(name) || isHttpUrl(url));
+  const isUrl = typeof url === "string" && (url === toolIdentifier(name) || isHttpUrl(url));
   if (url !== undefined && !isUrl) {
-    issues.add("resource.url", `${nameUrl(name)}, or an http(s) URL`, url);
+    issues.add("resource.url", `${toolIdentifier(name)}, or an http(s) URL`, url);
   }
   const isShort = typeof description === "string" && description.length <= MAX_DESCRIPTION;
   if (description !== undefined && !isShort) {

@@ -3,13 +3,14 @@
  *
  * @module
  */
+import { hasIdentifier, toolIdentifier } from "@farebox/bazaar";
 import type { JsonObject, PaymentsEngine, PriceRequest, ReportedOffer, RouteConfig } from "@farebox/core";
 import type { ChargedAs, RouteGate } from "@farebox/core/adapter";
 import { createIssues, type Issues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import type { PaidCallExtra, ZodSchema } from "./tool-config.js";
-import { BAZAAR, declareTool, MAX_DESCRIPTION, nameUrl, readOwnDeclaration, readResource } from "./tool-declaration.js";
+import { BAZAAR, declareTool, MAX_DESCRIPTION, readOwnDeclaration, readResource } from "./tool-declaration.js";
 import { readSchemaOf } from "./tool-schema.js";
 
 /** The configuration that `registerTool` of the SDK takes. */
@@ -83,9 +84,9 @@ export function priceTool(given: GivenTool, { engine, serverUrl, transport }: To
     inputSchema: input?.declared ?? NO_FIELDS,
     ...(example === undefined ? {} : { example }),
   };
-  const listed = url ?? serverUrl ?? nameUrl(name);
+  const listed = url ?? serverUrl ?? toolIdentifier(name);
   // A name does not say where the server is.
-  const isName = listed === nameUrl(name);
+  const isName = listed === toolIdentifier(name);
   const server = isName ? (own.serverUrl ?? serverUrl) : undefined;
   const declared = engine.extensions.includes(BAZAAR)
     ? declareTool(described, { outputSchema: output?.declared, server }, own)
@@ -134,12 +135,9 @@ const UNKNOWN_SERVER = {
     "It is declared by its name alone, so catalogs cannot say where its server is, or ask it: they do not list the tool, or list it as unverified, for the first seller with that name",
 } as const;
 
-/** A tool's name, as MCP defines it. */
-const NAME = /^[A-Za-z0-9._-]{1,128}$/;
-
 /** Adds an issue if the name is invalid or taken. */
 export function checkName(name: unknown, isTaken: boolean, issues: Issues): void {
-  if (typeof name !== "string" || !NAME.test(name)) {
+  if (!hasIdentifier(name)) {
     issues.add("name", "1 to 128 letters, digits, underscores, hyphens and dots", name);
   }
   // The SDK keeps tools in an object.

@@ -82,7 +82,7 @@ describe("readEntry", () => {
     ["with a number for an amount", { accepts: [{ ...OFFER, amount: 5 }] }, { accepts: [{ amount: "5" }] }],
     [
       "without the invalid offers",
-      { accepts: [null, {}, { ...OFFER, amount: "-1" }, OFFER] },
+      { accepts: [null, {}, ...["-1", "0", "00", "07", 0, 1.5].map((amount) => ({ ...OFFER, amount })), OFFER] },
       { accepts: [{ amount: "1000" }] },
     ],
     [
@@ -118,6 +118,7 @@ describe("readEntry", () => {
     ["a list", [ENTRY]],
     ["no resource", { ...ENTRY, resource: undefined }],
     ["no offers", { ...ENTRY, accepts: [] }],
+    ["an offer of nothing", { ...ENTRY, accepts: [{ ...OFFER, amount: "0" }] }],
     ["an unknown type", { ...ENTRY, type: "grpc" }],
     ["only offers without a valid amount", { ...ENTRY, accepts: [{ ...OFFER, amount: "1e3" }] }],
     ["a prototype", JSON.parse('{"resource":"x","accepts":[{"__proto__":{}}]}')],

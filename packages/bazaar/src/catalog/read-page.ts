@@ -7,6 +7,7 @@
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject } from "@farebox/core/protocol";
 import { problemOfJson } from "../document-limits.js";
+import { isOfferAmount } from "./amount.js";
 import {
   type CatalogEntry,
   type EntryFilter,
@@ -79,7 +80,6 @@ function readPagination(json: JsonObject): Pick<DiscoveryPage, "total" | "limit"
 const LIMITS = { bytes: 256 * 1_024, depth: 40, values: 20_000 };
 const MAX_METHODS = 16;
 const MAX_TEXT = 4_096;
-const AMOUNT = /^\d{1,78}$/;
 
 /** Reads an entry of any version; `undefined` when the JSON is not an entry. Never throws. */
 export function readEntry(json: unknown): CatalogEntry | undefined {
@@ -196,7 +196,7 @@ function readOffer(
 /** Some catalogs write numbers; a safe integer is exact. */
 function readAmount(amount: unknown): string | undefined {
   const text = typeof amount === "number" && Number.isSafeInteger(amount) ? String(amount) : amount;
-  return typeof text === "string" && AMOUNT.test(text) ? text : undefined;
+  return isOfferAmount(text) ? text : undefined;
 }
 
 /** ISO 8601, or Unix time in seconds or milliseconds as in the specification's table; 1970 without a valid time. */

@@ -23,6 +23,7 @@ function declare(
   const compiled = bazaarExtension().compile(form, {
     path: "bazaar",
     route: facts,
+    resource: undefined,
     publicPath,
     ownHosts: [],
     isAuthOnly: false,

@@ -17,6 +17,7 @@ import type {
 import { isJsonObject, problemOfTemplate } from "@farebox/core/protocol";
 import { BAZAAR, type BazaarDeclaration, outputSchemaOf } from "../declaration.js";
 import { MAX_URL, problemOfDeclaration } from "../document-limits.js";
+import { problemOfIdentifier } from "../tool-identifier.js";
 import { BODY_METHODS, type Draft, type FormContext, methodsOf, QUERY_METHODS } from "./draft.js";
 import { readHttpForm } from "./http-form.js";
 import { createInputCheck } from "./input-check.js";
@@ -57,6 +58,7 @@ function compile(form: unknown, context: DeclarationContext): CompiledDeclaratio
   if (drafts.some(({ methods }) => methods !== undefined) && discoverable === true) noteTemplates(formContext);
   const at = discoverable === true ? createAt(drafts) : () => undefined;
   noteLimits(drafts, at, formContext);
+  if (discoverable === true) noteIdentifier(drafts, formContext);
   return {
     at,
     outline: (declaration, url) => outlineOf(declaration as BazaarDeclaration, url),
@@ -100,6 +102,16 @@ function noteLimits(
   const problem = sent.map((one) => one && problemOfDeclaration(one)).find((found) => found !== undefined);
   if (problem !== undefined)
     note("FAREBOX_DECLARATION_NOT_LISTABLE", `Catalogs do not take the declaration of ${key}, which ${problem}`);
+}
+
+/** Notes an identifier that catalogs do not take: they ask the same function. */
+function noteIdentifier(drafts: readonly Draft[], { route: { key }, resource, note }: FormContext): void {
+  if (resource === undefined || new URL(resource).protocol !== "mcp:") return;
+  for (const { info } of drafts.map(({ declaration }) => declaration)) {
+    const problem = problemOfIdentifier(resource, info.input.type === "mcp" ? info.input.toolName : "");
+    if (problem !== undefined)
+      note("FAREBOX_TOOL_NOT_LISTABLE", `Catalogs do not take the declaration of ${key}: its resource ${problem}`);
+  }
 }
 
 const UNPLACED = { routeTemplate: undefined, pathParams: {} } as const;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { isOfferAmount } from "../catalog/amount.js";
 export {
   dollarsOf,
   isWithinPrice,

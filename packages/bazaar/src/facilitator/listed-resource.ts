@@ -8,11 +8,13 @@
 import { BlockList, isIP } from "node:net";
 import { isJsonObject, matchesTemplate, problemOfTemplate } from "@farebox/core/protocol";
 import { MAX_URL } from "../document-limits.js";
+import { problemOfIdentifier } from "../tool-identifier.js";
 
 /** Where a payment says that its service is. */
 export interface ResourceClaim {
   readonly url: unknown;
-  readonly type: "http" | "mcp";
+  /** `""` for HTTP. */
+  readonly toolName: string;
   readonly routeTemplate: unknown;
   /** The declared values of the template's parameters. */
   readonly pathParams: unknown;
@@ -26,8 +28,8 @@ export type ListedResource =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Reads the resource of a payment. For HTTP it is the URL without query and fragment, or the origin and the route template.
- * An `mcp:` URL has no origin and stays as it is. Never throws.
+ * Reads the resource of a payment. For HTTP it is the URL without query and fragment, in one spelling, or the origin and the route template.
+ * An `mcp:` URL is the identifier of the declared tool, to the letter. Never throws.
  */
 export function listedResource(claim: ResourceClaim): ListedResource {
   const { url } = claim;
@@ -49,8 +51,9 @@ export function problemOfServer(url: unknown, allowLocal: boolean): string | und
   return problemOfUrl(url) ?? problemOfOrigin(new URL(url), allowLocal);
 }
 
-function listedTool(url: string, { type, routeTemplate }: ResourceClaim): ListedResource {
-  if (type !== "mcp") return refuse("an mcp: URL is listed only for an MCP tool");
+function listedTool(url: string, { toolName, routeTemplate }: ResourceClaim): ListedResource {
+  const problem = problemOfIdentifier(url, toolName);
+  if (problem !== undefined) return refuse(`resource.url ${problem}`);
   return routeTemplate === undefined ? { ok: true, resource: url } : refuse("an mcp: URL has no routeTemplate");
 }
 
@@ -58,16 +61,26 @@ function listedUrl(url: URL, { routeTemplate, pathParams, allowLocal }: Resource
   const { origin, pathname } = url;
   const problem = problemOfOrigin(url, allowLocal);
   if (problem !== undefined) return refuse(`resource.url ${problem}`);
-  if (routeTemplate === undefined) return { ok: true, resource: origin + pathname };
+  if (routeTemplate === undefined) return { ok: true, resource: origin + inOneSpelling(pathname) };
   const badTemplate = problemOfPath(routeTemplate, pathname, pathParams);
   return badTemplate === undefined
     ? { ok: true, resource: `${origin}${routeTemplate}` }
     : refuse(`routeTemplate ${badTemplate}`);
 }
 
+/** Without escapes of characters that need none, and with capitals in the others. @see RFC 3986, 6.2.2 */
+function inOneSpelling(pathname: string): string {
+  return pathname.replaceAll(/%[0-9a-f]{2}/gi, (escaped) => {
+    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : escaped.toUpperCase();
+  });
+}
+
 function problemOfOrigin({ protocol, hostname, username, password }: URL, allowLocal: boolean): string | undefined {
   if (protocol !== "https:" && protocol !== "http:") return "is neither https nor an MCP identifier";
   if (username !== "" || password !== "") return "holds a user name or a password";
+  // The same server has a second name with it.
+  if (hostname.endsWith(".")) return "has a host with a dot at its end";
   if (allowLocal) return undefined;
   if (protocol !== "https:") return "is not https";
   return isPublicHost(hostname) ? undefined : "has a private host";

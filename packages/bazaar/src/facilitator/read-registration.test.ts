@@ -100,6 +100,13 @@ describe("a payment with a declaration", () => {
 
   const KEYS: readonly (readonly [why: string, url: string, bazaar: unknown, resource: string, toolName: string])[] = [
     ["without query and hash", "https://a.example/x?y=1#z", DECLARATION, "https://a.example/x", ""],
+    [
+      "in one spelling",
+      "https://A.example:443/%73%6Fld/%c3%a9%2f%7e",
+      DECLARATION,
+      "https://a.example/sold/%C3%A9%2F~",
+      "",
+    ],
     ["with its port", "https://a.example:8443/x", DECLARATION, "https://a.example:8443/x", ""],
     [
       "as origin and template",
@@ -115,14 +122,7 @@ describe("a payment with a declaration", () => {
       "https://a.example/f/:var1",
       "",
     ],
-    ["as an unchanged MCP identifier", "mcp://tool/add", TOOL_DECLARATION, "mcp://tool/add", "add"],
-    [
-      "as an unchanged MCP identifier with a query",
-      "mcp://Tool/add?v=1#x",
-      TOOL_DECLARATION,
-      "mcp://Tool/add?v=1#x",
-      "add",
-    ],
+    ["as the identifier of the tool", "mcp://tool/add", TOOL_DECLARATION, "mcp://tool/add", "add"],
     ["as an MCP server's URL", "https://a.example/mcp?x=1", TOOL_DECLARATION, "https://a.example/mcp", "add"],
   ];
   test.each(KEYS)("an entry has its key %s", (_why, url, bazaar, resource, toolName) => {
@@ -146,6 +146,7 @@ describe("a payment with a declaration", () => {
     const maximum = { ...TERMS, scheme: "upto", amount: "9000" };
     const settled = { ...maximum, amount: "10" };
     expect(registrationOf({ terms: settled, accepted: maximum }).offer.amount).toBe("9000");
+    expect(registrationOf({ terms: { ...settled, amount: "0" }, accepted: maximum }).offer.amount).toBe("9000");
     expect(registrationOf({ terms: settled, accepted: { ...maximum, payTo: "0x1" } }).offer.amount).toBe("10");
   });
 
@@ -172,6 +173,63 @@ describe("a payment with a declaration", () => {
     },
   );
 });
+
+const declareTool = (toolName: string) => ({
+  ...TOOL_DECLARATION,
+  info: { input: { ...TOOL_DECLARATION.info.input, toolName } },
+});
+
+describe("the identifier of a tool", () => {
+  const IDENTIFIER = /^resource\.url is not mcp:\/\/tool\/add, the only identifier of the tool that is declared$/;
+
+  test.each([
+    "mcp://TOOL/add",
+    "MCP://tool/add",
+    "mcp://tool/add/",
+    "mcp://tool//add",
+    "mcp://tool/%61dd",
+    "mcp://tool/Add",
+    "mcp://tool/add?x=1",
+    "mcp://tool/add#x",
+    "mcp://tool:80/add",
+    "mcp://u:p@tool/add",
+    "mcp://other/add",
+    "mcp://tool/subtract",
+    "mcp:tool/add",
+    "mcp:///tool/add",
+    "mcp://tool/add\u200b",
+    "mcp://tool/./add",
+    "mcp://tool/",
+  ])("has no other spelling: %s", (url) => {
+    const read = readRegistration(requestWith({ bazaar: TOOL_DECLARATION, resource: resourceAt(url) }));
+    expect(read).toEqual({ kind: "rejected", reason: expect.stringMatching(IDENTIFIER) });
+  });
+
+  test.each(["get weather", "get%20weather", "add\u200b", "\u0430dd", "a/b", "a?b", "add\u202e"])(
+    "is of no tool with a name that would need an encoding, or looks like another one: %s",
+    (toolName) => {
+      for (const url of [`mcp://tool/${toolName}`, `mcp://tool/${encodeURIComponent(toolName)}`]) {
+        const read = readRegistration(requestWith({ bazaar: declareTool(toolName), resource: resourceAt(url) }));
+        expect(read).toMatchObject({ kind: "rejected" });
+      }
+      expect(
+        registrationOf({ bazaar: declareTool(toolName), resource: resourceAt("https://a.example/mcp") }),
+      ).toMatchObject({
+        toolName,
+      });
+    },
+  );
+});
+
+test.each(["0", "00", "007", "-1", "+1", "1.5", "1e3", "0x10", " 1", "", "9".repeat(79)])(
+  "the amount %s is no offer",
+  (amount) => {
+    for (const scheme of ["exact", "upto"]) {
+      const terms = { ...TERMS, scheme, amount };
+      expect(readRegistration(requestWith({ terms }))).toMatchObject({ kind: "rejected" });
+    }
+  },
+);
 
 const nested = (depth: number): unknown => (depth === 0 ? {} : { a: nested(depth - 1) });
 const wide = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]));
@@ -255,7 +313,8 @@ const REJECTED: readonly (readonly [why: string, changes: Parameters<typeof requ
   ["is on a loopback address", { resource: resourceAt("https://2130706433/") }, /private host/],
   ["is on a mapped loopback address", { resource: resourceAt("https://[::ffff:127.0.0.1]/") }, /private host/],
   ["is on the metadata address of clouds", { resource: resourceAt("https://169.254.169.254/latest") }, /private host/],
-  ["is on an internal name", { resource: resourceAt("https://db.internal./") }, /private host/],
+  ["is on an internal name", { resource: resourceAt("https://db.internal/") }, /private host/],
+  ["has a second name of its host", { resource: resourceAt("https://a.example./x") }, /a dot at its end/],
   [
     "has a URL of more than 2048 characters",
     { resource: resourceAt(`https://a.example/${"x".repeat(2_100)}`) },

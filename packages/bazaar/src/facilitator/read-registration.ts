@@ -9,6 +9,7 @@
  */
 import type { JsonObject } from "@farebox/core";
 import { isJsonObject, isNetwork } from "@farebox/core/protocol";
+import { isOfferAmount } from "../catalog/amount.js";
 import { BAZAAR, BODY_TYPES, type DiscoveryInfo, MCP_TRANSPORTS } from "../declaration.js";
 import { DECLARATION_LIMITS, problemOfDeclaration, problemOfJson } from "../document-limits.js";
 import type { ReadRegistration, RegisteredOffer, Registration, RegistrationRules } from "./catalog.js";
@@ -63,8 +64,9 @@ function readDeclaration(
     problemOfInstance(schema, info, "info") ??
     problemOfResource(resource);
   if (problem !== undefined) return rejected(problem);
+  const toolName = type === "mcp" ? (toolNameOf(input) ?? "") : "";
   const listed = listedResource({
-    ...{ url: resource["url"], type, routeTemplate, allowLocal },
+    ...{ url: resource["url"], toolName, routeTemplate, allowLocal },
     pathParams: input["pathParams"],
   });
   if (!listed.ok) return rejected(listed.reason);
@@ -78,7 +80,7 @@ function readDeclaration(
   if (unreachable !== undefined) return rejected(`serverUrl ${unreachable}`);
   const offer = readOffer(request);
   if (offer === undefined) return rejected("the payment requirements are malformed");
-  const toolName = type === "mcp" ? (toolNameOf(input) ?? "") : "";
+  if (!isOfferAmount(offer.amount)) return rejected("the amount of the payment is not a whole number above zero");
   const declared = {
     info: copy(info) as DiscoveryInfo,
     schema: copy(schema),
@@ -190,6 +192,7 @@ function copy(value: JsonObject): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
 
+/** Of a payment. When `upto` settles, it may be zero. */
 const AMOUNT = /^\d{1,78}$/;
 const MAX_FIELD = 256;
 const EXTRA_LIMITS = { bytes: 2_048, depth: 8, values: 200 };

@@ -22,6 +22,10 @@ import {
 export interface Inquiry {
   readonly question: Question;
   readonly terms: OfferTerms;
+  /**
+   * Whether somebody has paid more than the server said. Then the 402 of the resource, which buyers get, comes before the document.
+   */
+  readonly isDoubted?: boolean | undefined;
 }
 
 /** Checks offers. */
@@ -71,8 +75,9 @@ export function createOwnerCheck(rules: Omit<Network, "takeAddress">, now: () =>
   ): Promise<void> {
     const responses = new Map<string, Fetched>();
     let failure: Fetched | undefined;
-    for (const [at, { question, terms }] of inquiries.entries()) {
-      if (question.type === "mcp" || isFinal(outcomes[at])) continue;
+    for (const [at, { question, terms, isDoubted = false }] of inquiries.entries()) {
+      const byDocument = outcomes[at];
+      if (question.type === "mcp" || (isFinal(byDocument) && !(isDoubted && isConfirmed(byDocument)))) continue;
       const { method, url } = question;
       const key = `${method} ${url}`;
       let response = responses.get(key) ?? failure;
@@ -83,9 +88,7 @@ export function createOwnerCheck(rules: Omit<Network, "takeAddress">, now: () =>
         // A server that does not respond to one request gets no other.
         if (!response.ok) failure = response;
       }
-      const outcome = response && judgeFetched({ question, terms }, response, network);
-      const isSilent = outcome !== undefined && outcome.kind !== "confirmed" && outcome.kind !== "denied";
-      if (!isSilent || outcomes[at]?.kind !== "denied") outcomes[at] = outcome;
+      outcomes[at] = judgeBoth(byDocument, response && judgeFetched({ question, terms }, response, network));
     }
   }
 
@@ -105,6 +108,13 @@ export function createOwnerCheck(rules: Omit<Network, "takeAddress">, now: () =>
       }
     },
   };
+}
+
+/** What a document and the resource say together; `undefined` while the resource has to wait. */
+function judgeBoth(byDocument: Outcome | undefined, byResource: Outcome | undefined): Outcome | undefined {
+  if (byDocument === undefined || byResource === undefined || isConfirmed(byResource)) return byResource;
+  const isOverruled = byDocument.kind === "absent" || (byDocument.kind === "denied" && byResource.kind === "denied");
+  return isOverruled ? byResource : byDocument;
 }
 
 function isConfirmed(outcome: Outcome | undefined): boolean {

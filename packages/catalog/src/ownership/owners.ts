@@ -10,16 +10,19 @@ import { readService, type Service } from "../service.js";
 import type { CatalogStore, Decide, DueEntry, EntryChange, EntryChecks, EntryKey } from "../store.js";
 import {
   applyOutcomes,
+  askedInquiry,
   type Claim,
   type ClaimedEntry,
   claimEntry,
   dueClaims,
   nextDueOf,
+  type PayeeServers,
   serverOf,
   type Unverified,
 } from "./claims.js";
 import { type HostLookup, lookupLocal, lookupPublic } from "./guarded-fetch.js";
 import { createOwnerCheck } from "./owner-check.js";
+import type { Outcome } from "./proof.js";
 import { isIdentifier } from "./proof.js";
 
 /** Where claims are kept, and how they are checked. */
@@ -52,8 +55,9 @@ const LEASE_MS = 60_000;
 const POLL_MS = 15_000;
 /** The same, while claims wait for their turn. */
 const WAKE_MS = 1_000;
-/** Entries of a payee that are searched for its server. */
-const MAX_SEARCHED = 10;
+/** Entries of a payee that are searched for its servers: so many at once, so many times. */
+const PAGE = 10;
+const MAX_PAGES = 10;
 
 /** Creates the owners, and starts to check their claims. */
 export function createOwners(deps: OwnersDeps): Owners {
@@ -97,12 +101,10 @@ export function createOwners(deps: OwnersDeps): Owners {
   async function checkEntry({ id, claims }: DueEntry): Promise<void> {
     const due = dueClaims(readClaims(claims), now());
     // Several servers may claim the name of a tool. One that has to wait holds up no other.
-    const checks = await Promise.all(byServer(due).map(async (some) => ({ some, ...(await check(some)) })));
+    const checks = await Promise.all(byServer(due).map(checkClaims));
     if (signal.aborted) return;
     const [first] = due;
-    const known = checks.flatMap(({ some, outcomes }) =>
-      some.flatMap((claim, at) => (outcomes[at] === undefined ? [] : [[claim, outcomes[at]] as const])),
-    );
+    const known = checks.flatMap(({ known }) => known);
     const waitMs = Math.max(0, ...checks.map((one) => one.waitMs));
     if (waitMs > 0) startSoon();
     if (first === undefined || known.length === 0) return store.postpone(id, now() + Math.max(waitMs, WAKE_MS));
@@ -115,6 +117,18 @@ export function createOwners(deps: OwnersDeps): Owners {
         earliestMs: waitMs === 0 ? 0 : now() + waitMs,
       });
     });
+  }
+
+  /** Checks claims of one server. A claim without an outcome has to wait. */
+  async function checkClaims(claims: readonly Claim[]): Promise<Checked> {
+    const inquiries = [...claims.map((claim) => ({ claim, inquiry: claim })), ...claims.flatMap(askedInquiry)];
+    const { outcomes, waitMs } = await check(inquiries.map(({ inquiry }) => inquiry));
+    const known = claims.flatMap((claim) => {
+      const ofClaim = outcomes.filter((_, at) => inquiries[at]?.claim === claim);
+      const outcome = ofClaim.find((one) => one?.kind === "confirmed") ?? ofClaim[0];
+      return outcome === undefined ? [] : [[claim, outcome] as const];
+    });
+    return { known, waitMs };
   }
 
   /** An entry without a service stays in the store while a claim waits. */
@@ -136,14 +150,26 @@ export function createOwners(deps: OwnersDeps): Owners {
     return isHidden ? { ...change, facets: [] } : change;
   }
 
-  /** Where a payee sells that has the name of a tool and no server: at the first server that confirms another offer of that payee. */
-  async function originOfPayee({ resource, serverUrl, offer }: Registration): Promise<string | undefined> {
-    if (!isIdentifier(resource) || serverUrl !== undefined) return undefined;
+  /**
+   * The servers that confirm other offers of a payee who has the name of a tool and no server. Anyone may confirm offers that pay
+   * another.
+   */
+  async function serversOfPayee({ resource, serverUrl, offer }: Registration): Promise<PayeeServers> {
+    if (!isIdentifier(resource) || serverUrl !== undefined) return { isAmbiguous: false };
     const facets = facetsOfFilter({ payTo: offer.payTo, verified: true });
-    const found = await store.list({ facets, limit: MAX_SEARCHED, offset: 0, after: 0 });
-    const urls = found.map(readService).map((service) => service.methods[0]?.serverUrl ?? service.resource);
-    const url = urls.find((one) => !isIdentifier(one));
-    return url && new URL(url).origin;
+    const origins = new Set<string>();
+    let after = 0;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const found = await store.list({ facets, limit: PAGE, offset: 0, after });
+      const urls = found.map(readService).map((service) => service.methods[0]?.serverUrl ?? service.resource);
+      for (const url of urls) if (!isIdentifier(url)) origins.add(new URL(url).origin);
+      const [only] = origins;
+      if (origins.size > 1) return { isAmbiguous: true };
+      if (found.length < PAGE) return only === undefined ? { isAmbiguous: false } : { only, isAmbiguous: false };
+      after = found.at(-1)?.id ?? 0;
+    }
+    // The rest may have another server.
+    return { isAmbiguous: true };
   }
 
   const timer = setInterval(start, POLL_MS);
@@ -152,10 +178,10 @@ export function createOwners(deps: OwnersDeps): Owners {
   return {
     async register(registration) {
       const { resource, toolName } = registration;
-      const origin = await originOfPayee(registration);
+      const servers = await serversOfPayee(registration);
       let registered: Registered = { kind: "processing" };
       await store.update({ resource, toolName }, (found) => {
-        const result = claimEntry(readEntry(found), registration, { unverified, nowMs: now(), origin });
+        const result = claimEntry(readEntry(found), registration, { unverified, nowMs: now(), servers });
         ({ registered } = result);
         const leasedMs = found?.checks.leasedMs ?? 0;
         return result.entry && changeFor({ resource, toolName }, result.entry, { found, leasedMs, earliestMs: 0 });
@@ -187,6 +213,11 @@ function byServer(claims: readonly Claim[]): readonly (readonly Claim[])[] {
 }
 
 type Found = Parameters<Decide>[0];
+
+interface Checked {
+  readonly known: readonly (readonly [Claim, Outcome])[];
+  readonly waitMs: number;
+}
 
 interface Schedule {
   readonly found: Found;

@@ -7,6 +7,7 @@
  */
 import {
   BAZAAR,
+  isOfferAmount,
   type RegisteredOffer,
   type Registration,
   type RegistrationRules,
@@ -122,6 +123,10 @@ const UNDECLARED: Refused = {
   kind: "denied",
   reason: "the server itself declares no bazaar extension for this resource",
 };
+const UNPRICED: Refused = {
+  kind: "denied",
+  reason: "the offer of the server itself has no amount that is a whole number above zero",
+};
 const UNREADABLE: Refused = { kind: "absent", reason: "the bazaar extension of the server itself is not valid" };
 
 /** Whether the document lists the resource in another spelling. A resource may repeat any spelling, so it cannot say otherwise. */
@@ -146,8 +151,16 @@ function confirm(
 ): Outcome | undefined {
   const same = named.filter(({ offer }) => isSameTerms(offer, terms));
   const outcomes = same.map((one) => readDeclared(question, one, rules));
+  // Two prices for the same terms: a buyer may have to pay the higher one.
+  const [dearest] = outcomes.filter((outcome) => outcome.kind === "confirmed").sort(byPrice);
   // A header may have no room for the declaration. Then the body has it.
-  return outcomes.find(({ kind }) => kind === "confirmed") ?? outcomes.find((one) => one !== UNDECLARED) ?? outcomes[0];
+  return dearest ?? outcomes.find((one) => one !== UNDECLARED) ?? outcomes[0];
+}
+
+/** The dearest first. */
+function byPrice({ declared: one }: Confirmed, { declared: other }: Confirmed): number {
+  const [first, second] = [BigInt(one.offer.amount), BigInt(other.offer.amount)];
+  return Number(first < second) - Number(first > second);
 }
 
 /** Reads the declaration of the server itself like that of a payment, with the same limits. */
@@ -156,6 +169,7 @@ function readDeclared(
   { offer, url, resource, declaration = undeclaredTool(question, resource) }: NamedOffer,
   rules: RegistrationRules,
 ): Outcome {
+  if (!isOfferAmount(offer["amount"] ?? offer["maxAmountRequired"])) return UNPRICED;
   if (declaration === undefined) return UNDECLARED;
   const isTemplate = isJsonObject(declaration) && declaration["routeTemplate"] !== undefined;
   const read = readRegistration(
@@ -239,8 +253,11 @@ export function readWellKnown(text: string, origin: string): readonly NamedRoute
   const [document = {}] = readObject(text);
   const listed = [document["items"], document["resources"]].flatMap((list) => (Array.isArray(list) ? list : []));
   return listed.slice(0, MAX_ITEMS).flatMap((item) => {
-    const url = isJsonObject(item) ? (item["resource"] ?? item["url"]) : undefined;
-    if (!isJsonObject(item) || typeof url !== "string" || !URL.canParse(url, origin)) return [];
+    const named = isJsonObject(item) ? (item["resource"] ?? item["url"]) : undefined;
+    if (!isJsonObject(item) || typeof named !== "string" || !URL.canParse(named, origin)) return [];
+    const { protocol, href } = new URL(named, origin);
+    // The URL parser corrects the spelling of an identifier.
+    const url = protocol === "mcp:" ? named : href;
     const { type, method, toolName, accepts, extensions, routeTemplate, serverUrl } = item;
     const declared = isJsonObject(extensions) ? extensions[BAZAAR] : undefined;
     const template = typeof routeTemplate === "string" ? { routeTemplate } : {};
@@ -248,11 +265,11 @@ export function readWellKnown(text: string, origin: string): readonly NamedRoute
     const declaration = isJsonObject(declared) ? { ...template, ...server, ...declared } : undefined;
     return {
       type: type === "mcp" ? "mcp" : "http",
-      url: new URL(url, origin).href,
+      url,
       toolName: typeof toolName === "string" ? toolName : "",
       method: typeof method === "string" ? method : undefined,
       offers: readOffers(Array.isArray(accepts) ? accepts : [accepts]).map((offer) => ({
-        ...{ offer, declaration, url: new URL(url, origin).href },
+        ...{ offer, declaration, url },
         resource: item,
       })),
     };
@@ -281,8 +298,9 @@ export function judgeWellKnown(
   );
 }
 
-/** Ignores the query, and how characters are encoded. */
+/** Ignores the query, and how characters are encoded. An identifier has one spelling. */
 function isSameUrl(one: string, other: string): boolean {
+  if (isIdentifier(other)) return one === other;
   if (!URL.canParse(one) || !URL.canParse(other)) return false;
   const [first, second] = [new URL(one), new URL(other)];
   return first.origin === second.origin && decode(first.pathname) === decode(second.pathname);

@@ -272,6 +272,13 @@ describe("a facilitator behind HTTP", () => {
   });
 });
 
+test("an extension cannot have the name under which headers say what they leave out", () => {
+  const extension = { key: "farebox", compile: () => undefined };
+  expect(() => createShop({ extensions: [extension] })).toThrow(
+    /options\.extensions\[0\]\.key: expected another name: headers say under "farebox" what they leave out, received "farebox"/,
+  );
+});
+
 describe("checked options", () => {
   test("checked options do not change when the seller's objects do", async () => {
     const info = { a: 1 };

@@ -5,7 +5,7 @@
  */
 import { type PaymentHooks, parseHooks } from "../events/hooks.js";
 import { createLogger, type Logger } from "../events/logger.js";
-import type { Extension } from "../extension.js";
+import { type Extension, LEFT_OUT_EXTENSION, OTHER_NAME } from "../extension.js";
 import { createHttpFacilitator } from "../facilitator/http-facilitator.js";
 import type { FacilitatorEntry } from "../facilitator/pool.js";
 import { DEFAULT_DEADLINES, type Deadlines } from "../facilitator/pool-member.js";
@@ -475,7 +475,11 @@ function isNetworkOrPattern(network: unknown): boolean {
 
 function parseExtensions(extensions: unknown, issues: Issues): readonly Extension[] {
   if (extensions === undefined) return [];
-  if (Array.isArray(extensions) && extensions.every(isExtension)) return extensions;
+  if (Array.isArray(extensions) && extensions.every(isExtension)) {
+    for (const [at, { key }] of extensions.entries())
+      if (key === LEFT_OUT_EXTENSION) issues.add(`options.extensions[${at}].key`, OTHER_NAME, key);
+    return extensions;
+  }
   issues.add("options.extensions", "an array of extensions", extensions);
   return [];
 }

@@ -211,6 +211,11 @@ describe("an invalid route", () => {
     [{ accepts: OFFER, chargeable: null }, [{ path: `${at}.chargeable`, received: "null" }], "null"],
     [{ accepts: OFFER, extensions: [] }, [{ path: `${at}.extensions` }], "a list"],
     [{ accepts: OFFER, extensions: { bazaar: { info: {} } } }, [{ path: `${at}.extensions.bazaar` }], "no schema"],
+    [
+      { accepts: OFFER, extensions: { farebox: { info: {}, schema: {} } } },
+      [{ path: `${at}.extensions.farebox`, received: "a declaration" }],
+      "the name under which a header says what it leaves out",
+    ],
     [{ accepts: OFFER, extensions: { "x-y": null } }, [{ path: `${at}.extensions["x-y"]` }], "null"],
     [
       { accepts: OFFER, extensions: { x: { info: { a: 1n }, schema: {} } } },

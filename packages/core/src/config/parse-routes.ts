@@ -113,19 +113,18 @@ export function parseByHand(
   deps: RoutesDeps,
   issues: Issues,
 ): { readonly route: PricedRoute; readonly resource: string | undefined } {
-  const { resource, ...route } = isJsonObject(given) ? given : {};
-  if (resource !== undefined && !isAbsoluteUrl(resource)) {
-    issues.add("byHand.resource", 'an absolute URL such as "https://api.example.com/weather"', resource);
+  const { resource: url, ...route } = isJsonObject(given) ? given : {};
+  const resource = isAbsoluteUrl(url) ? url : undefined;
+  if (url !== undefined && resource === undefined) {
+    issues.add("byHand.resource", 'an absolute URL such as "https://api.example.com/weather"', url);
   }
   const known = { ...UNKNOWN_ROUTE, key: BY_HAND };
   const written = isJsonObject(given) ? route : given;
   for (const [path, settle] of settlesIn(route)) {
     if (settle === "metered") issues.add(path, '"after" or "before": what goes out by hand is not counted', settle);
   }
-  return {
-    route: parsePricedRoute(known, written, { path: "byHand", as: undefined, deps, issues }),
-    resource: typeof resource === "string" ? resource : undefined,
-  };
+  const context = { path: "byHand", as: undefined, resource, deps, issues };
+  return { route: parsePricedRoute(known, written, context), resource };
 }
 
 /** When the money moves, as it is written in a route and in its payment options. */
@@ -143,7 +142,7 @@ const BY_HAND = "payments.byHand";
 
 const MAX_URL = 2048;
 
-function isAbsoluteUrl(given: unknown): boolean {
+function isAbsoluteUrl(given: unknown): given is string {
   return typeof given === "string" && given.length <= MAX_URL && URL.canParse(given);
 }
 
@@ -155,6 +154,8 @@ const UNKNOWN_ROUTE = { method: undefined, paths: undefined };
 interface RouteContext {
   readonly path: string;
   readonly as: ChargedAs | undefined;
+  /** Of what is sold by hand: its URL, where that is known. */
+  readonly resource?: string | undefined;
   readonly deps: RoutesDeps;
   readonly issues: Issues;
 }
@@ -185,12 +186,13 @@ function parsePricedRoute(route: KnownRoute, written: unknown, context: RouteCon
   const { publicUrl, allowedHosts } = settings.publicUrls;
   const { extensions } = settings;
   const url = as?.url ?? parseResource(given["resource"], at("resource"), issues);
+  const resource = url ?? context.resource;
   const certain = url ?? publicUrl;
   const ownHosts = certain === undefined ? allowedHosts : [new URL(certain).host];
   const { accepts } = given;
   const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
   const isPricedPerRequest = hasPriceFunction(given);
-  const place = { path: at("extensions"), route: facts, publicUrl, ownHosts, isAuthOnly, isPricedPerRequest };
+  const place = { path: at("extensions"), route: facts, resource, publicUrl, ownHosts, isAuthOnly, isPricedPerRequest };
   const declaring = { ...place, extensions, issues };
   const declared = parseDeclarations(given["extensions"], declaring);
   const paymentIdentifier = parseIdentifier(given["paymentIdentifier"], at("paymentIdentifier"), declared, issues);

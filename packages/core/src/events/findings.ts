@@ -32,6 +32,7 @@ export type FindingCode =
   | "FAREBOX_CHALLENGE_TOO_LARGE"
   | "FAREBOX_TEMPLATE_NOT_LISTABLE"
   | "FAREBOX_DECLARATION_NOT_LISTABLE"
+  | "FAREBOX_TOOL_NOT_LISTABLE"
   | "FAREBOX_PATH_PARAM_UNKNOWN"
   | "FAREBOX_EXAMPLE_MISSING"
   | "FAREBOX_TOOL_URL_UNKNOWN"
@@ -329,6 +330,8 @@ const REMEDIES: Readonly<Record<PlainFindingCode, string>> = {
     "Use only ASCII letters, digits and the characters _ - . ~ in the path and in publicUrl, and no name such as constructor",
   FAREBOX_DECLARATION_NOT_LISTABLE:
     "Shorten its schemas, descriptions and examples: catalogs take 16 KB of JSON, 24 levels and 2000 values",
+  FAREBOX_TOOL_NOT_LISTABLE:
+    "Set resource to mcp://tool/ with the name of the tool behind it, or to the URL of its MCP server",
   FAREBOX_PATH_PARAM_UNKNOWN: "Correct the name, or remove it if no mount has it either",
   FAREBOX_EXAMPLE_MISSING: "Add an example as input",
   FAREBOX_TOOL_URL_UNKNOWN:

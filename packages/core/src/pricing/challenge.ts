@@ -6,7 +6,7 @@
  */
 
 import type { PricedRequest } from "../events/hooks.js";
-import type { CompiledDeclaration, DeclarationOccasion, Outline } from "../extension.js";
+import { type CompiledDeclaration, type DeclarationOccasion, LEFT_OUT_EXTENSION, type Outline } from "../extension.js";
 import type { AdvertisedRequirements, Extensions, PaymentRequired, ResourceInfo } from "../protocol/documents.js";
 import { encodeBase64 } from "../protocol/headers.js";
 import type { Offer } from "../scheme/offer.js";
@@ -49,7 +49,7 @@ export interface WrittenChallenge {
   readonly header: string;
   /** The document as JSON text, with all fields. */
   readonly body: string;
-  /** What the header leaves out, as it has a limit. The body has it. The header names it, too: see {@link TRUNCATED}. */
+  /** What the header leaves out, as it has a limit. The body has it. The header names it, too: see {@link LEFT_OUT_EXTENSION}. */
   readonly leftOut: readonly ChallengePart[];
 }
 
@@ -81,9 +81,6 @@ export const HEADER_BUDGET = 4096;
  * challenge back with their payment.
  */
 export const HEADER_LIMIT = 8192;
-
-/** The extension by which a header names what it leaves out. */
-const TRUNCATED = "farebox";
 
 /**
  * What a header leaves out, in this order, each where it is longer than its number of characters. Of the offers' fields, those go first that
@@ -202,7 +199,7 @@ function writeChallenge(subject: ChallengeSubject, moment: Moment, outlined = mo
 
 /** Says in the header what it leaves out, in the form that the protocol has for extensions. Clients send it back unread. */
 function naming(truncated: readonly ChallengePart[], extensions: Extensions | undefined): Extensions {
-  return { [TRUNCATED]: { truncated, info: {}, schema: {} }, ...extensions };
+  return { [LEFT_OUT_EXTENSION]: { truncated, info: {}, schema: {} }, ...extensions };
 }
 
 /** Declarations for catalogs may lack their examples, their schema, or all. */

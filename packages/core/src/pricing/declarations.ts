@@ -14,6 +14,7 @@ import type {
   RequestInput,
   RouteFacts,
 } from "../extension.js";
+import { LEFT_OUT_EXTENSION, OTHER_NAME } from "../extension.js";
 import { type Issues, issuePath } from "../issues.js";
 import type { ExtensionDeclaration, Extensions } from "../protocol/documents.js";
 import { copyJsonObject, isJsonObject } from "../protocol/json.js";
@@ -38,6 +39,8 @@ export interface DeclarationsInput {
   readonly extensions: readonly Extension[];
   readonly publicUrl: string | undefined;
   /** As in `DeclarationContext`. */
+  readonly resource: string | undefined;
+  /** As in `DeclarationContext`. */
   readonly ownHosts: readonly string[];
   /** As in `DeclarationContext`. */
   readonly isAuthOnly: boolean;
@@ -48,7 +51,7 @@ export interface DeclarationsInput {
 
 /** Checks and compiles a route's `extensions`. */
 export function parseDeclarations(given: unknown, input: DeclarationsInput): Declarations {
-  const { path, route, extensions, ownHosts, isAuthOnly, isPricedPerRequest, issues } = input;
+  const { path, route, resource, extensions, ownHosts, isAuthOnly, isPricedPerRequest, issues } = input;
   if (given === undefined) return NONE;
   const copy = copyJsonObject(given);
   if (copy === undefined) {
@@ -56,12 +59,16 @@ export function parseDeclarations(given: unknown, input: DeclarationsInput): Dec
     return NONE;
   }
   const publicPath = publicPathOf(input.publicUrl);
-  const facts = { route, publicPath, ownHosts, isAuthOnly, isPricedPerRequest, issues };
+  const facts = { route, resource, publicPath, ownHosts, isAuthOnly, isPricedPerRequest, issues };
   const compiled = new Map<string, CompiledDeclaration>();
   const constant: [string, ExtensionDeclaration][] = [];
   const hooks: ExtensionHooks[] = [];
   for (const [identifier, declaration] of Object.entries(copy)) {
     const context = { path: issuePath(path, identifier), ...facts };
+    if (identifier === LEFT_OUT_EXTENSION) {
+      issues.addText(context.path, OTHER_NAME, "a declaration");
+      continue;
+    }
     const extension = extensions.find(({ key }) => key === identifier);
     if (extension === undefined) {
       if (isComplete(declaration)) constant.push([identifier, declaration]);
