@@ -41,18 +41,18 @@ export async function rankAsked(asked: Asked, sources: SearchSources): Promise<R
   const { query, filter, facetsOf } = asked;
   const conditions = readConditions(query);
   if (conditions === undefined) return rankEntries(query, facetsOf(filter), sources);
-  const rankAll = (text: string): Promise<Ranking> => rankEntries(text, facetsOf(filter), sources);
+  let whole: Ranking = { ranked: [], isPartial: false };
   for (const { text, terms } of await readingsOf(conditions, asked, sources.store)) {
     const narrow = await rankEntries(text, facetsOf(narrowed(filter, terms)), sources);
     const ranked = await satisfying(narrow.ranked, terms, sources.store);
-    if (isNearly(ranked, (await rankAll(text)).ranked)) return { ranked, isPartial: narrow.isPartial };
+    whole = await rankEntries(text, facetsOf(filter), sources);
+    if (isNearly(ranked, whole.ranked)) return { ranked, isPartial: narrow.isPartial };
   }
-  const { ranked, isPartial } = await rankAll(conditions.unpriced);
-  const { isCheapestFirst } = conditions;
-  return { ranked: await satisfying(ranked, { isCheapestFirst, network: filter.network }, sources.store), isPartial };
+  const order = { isCheapestFirst: conditions.isCheapestFirst, network: filter.network };
+  return { ranked: await satisfying(whole.ranked, order, sources.store), isPartial: whole.isPartial };
 }
 
-/** The readings of a question that has conditions, the strictest first. */
+/** The readings of a question that has conditions, the strictest first. The last one has those of price alone. */
 async function readingsOf(
   { rest, unpriced, method, networks, ...price }: Conditions,
   { filter }: Asked,

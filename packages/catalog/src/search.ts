@@ -58,8 +58,8 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set(
 
 // Measured with the seen questions of `test/catalog/quality`.
 
-/** What the rankings count: by meaning, by the likeness of words, and by shared words. */
-const COUNTS = [1, 0.2, 0.05];
+/** What the rankings count: the first one, by the likeness of words beside meaning, and by shared words. */
+const COUNTS = { meaning: [1, 0.2, 0.05], words: [1, 0, 0.2] };
 /** An entry at rank `r`, from 0, gets the part `FLAT / (FLAT + r)` of what its ranking counts. */
 const FLAT = 10;
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
@@ -98,7 +98,7 @@ export async function rankEntries(query: string, facets: readonly number[], sour
     .filter(({ score }) => score >= SHARED);
   const sharers = new Set(shared.map(({ id }) => id));
   const fitsAt = (id: number): boolean => isFitting && (fits.get(id) ?? 0) >= MIN_PART * best;
-  const ranked = [...fuse([similar, alike, shared])]
+  const ranked = [...fuse([similar, alike, shared], meaning === undefined ? COUNTS.words : COUNTS.meaning)]
     .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0), isSharing: sharers.has(id) }))
     .filter(({ id, isSharing }) => isSharing || fitsAt(id))
     .sort((one, other) => other.score - one.score || one.id - other.id);
@@ -111,11 +111,11 @@ export async function rankEntries(query: string, facets: readonly number[], sour
  *
  * @see Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank Learning Methods" (2009)
  */
-function fuse(rankings: readonly (readonly Near[])[]): ReadonlyMap<number, number> {
+function fuse(rankings: readonly (readonly Near[])[], counting: readonly number[]): ReadonlyMap<number, number> {
   const scores = new Map<number, number>();
-  const whole = COUNTS.reduce((sum, counts) => sum + counts, 0);
+  const whole = counting.reduce((sum, counts) => sum + counts, 0);
   for (const [at, ranking] of rankings.entries()) {
-    const counts = (COUNTS[at] ?? 0) / whole;
+    const counts = (counting[at] ?? 0) / whole;
     let rank = 0;
     for (const [place, { id, score }] of ranking.entries()) {
       if (score < (ranking[place - 1]?.score ?? score)) rank = place;
