@@ -9,6 +9,7 @@
 /** The encoder's vectors of texts, one for each. */
 export type Embed = (texts: string[]) => Promise<readonly (readonly number[])[]>;
 
+/** How much a wording counts, and how a text becomes it. */
 type Wording = readonly [weight: number, word: (text: string) => string];
 
 /** An entry begins with its name and a colon. */
