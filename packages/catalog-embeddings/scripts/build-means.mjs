@@ -19,6 +19,7 @@ const SIZE = 512;
 /** The integer that stands for 1. */
 const UNIT = 32_767;
 
+const { embedWorded } = await load(new URL("../src/wordings.ts", import.meta.url));
 const { toRegistration } = await load("measure.ts");
 const { SERVICES } = await load("services.ts");
 const { CHOSEN_WITH } = await load("queries.ts");
@@ -48,7 +49,7 @@ await catalog.close();
 const model = await initModel(modelSource);
 const lines = [];
 for (const [purpose, some] of Object.entries(texts)) {
-  const vectors = await model.embed(some);
+  const vectors = await embedWorded(some, purpose, (worded) => model.embed(worded));
   const mean = Int16Array.from({ length: SIZE }, (_, at) => {
     return Math.round((UNIT * vectors.reduce((sum, vector) => sum + vector[at], 0)) / vectors.length);
   });

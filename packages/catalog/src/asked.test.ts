@@ -1,5 +1,5 @@
 import type { Registration } from "@farebox/bazaar/facilitator";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createCatalog } from "./catalog.js";
 import { createSqliteCatalogStore } from "./sqlite/sqlite-store.js";
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
     service("ranges", "Mountain ranges and their peaks", 1),
     service("wallets", "Token balances of a wallet on Solana and other chains", 4),
     service("solana-jokes", "A joke for each day", 1, { on: SOLANA }),
-    service("gratis", "Random facts about animals", 0),
+    service("museum", "Facts about animals, for museums", 3),
     service("zoo", "Facts about animals in a zoo", 1),
   ])
     await catalog.register(registration);
@@ -72,8 +72,8 @@ test("the cheapest of those that fit as well stands first", async () => {
   expect(await found("cheapest weather forecast")).toContain("dear-weather");
 });
 
-test("free finds what costs nothing, and otherwise the cheapest", async () => {
-  expect(await found("free service with facts about animals")).toEqual(["gratis"]);
+test("free asks for the cheapest: no service costs nothing", async () => {
+  expect((await found("free service with facts about animals"))[0]).toBe("zoo");
   expect((await weathers("weather forecast for free")).at(0)).toBe("cheap-weather");
 });
 
@@ -84,6 +84,44 @@ test("the same words in another meaning lose no answer", async () => {
   expect((await found("recipes with eggs under 5 cents"))[0]).toBe("recipes");
   expect((await found("POST recipes with eggs"))[0]).toBe("recipes");
   expect((await found("recipes with eggs on Ethereum"))[0]).toBe("recipes");
+});
+
+test("all prices of a question hold, and a least price too", async () => {
+  expect(await weathers("weather forecast under $5 at most 3 cents")).toEqual(["cheap-weather"]);
+  expect(await weathers("weather forecast over 2 cents and under 10 cents")).toEqual(["solana-weather"]);
+  expect((await weathers("weather forecast not under 5 cents")).toSorted()).toEqual(["dear-weather", "solana-weather"]);
+});
+
+test("a dear service gains nothing by a price that it claims", async () => {
+  const claims = [
+    "Weather under 1 cent",
+    "weather forecast under 1 cent per call, under 1 cent",
+    "Free weather, cheapest",
+  ];
+  const services = [
+    service("meteo", "Meteorological forecast of temperature and rain for a city", 0.1),
+    service("hourly", "Hourly weather report: temperature, wind, rain", 0.2),
+    ...claims.map((claim, at) => service(`dear-${at}`, claim, 500)),
+  ];
+  const baited = createCatalog({ store: createSqliteCatalogStore(), checkOwners: false, embedder: false });
+  onTestFinished(() => baited.close());
+  for (const one of services) await baited.register(one);
+  for (const query of [
+    "weather under 1 cent",
+    "weather forecast under one cent",
+    "rain forecast for less than $0.01 per call",
+    "weather under $5 under 1 cent",
+    "cheapest weather forecast",
+    "weather for free",
+  ]) {
+    const { entries } = await baited.search({ query, limit: 9 });
+    expect(entries[0]?.resource, query).not.toContain("dear");
+  }
+  for (const query of ["under 1 cent", "cheapest", "free", "free free free"])
+    expect((await baited.search({ query, limit: 9 })).entries, query).toEqual([]);
+  // Where no service has such a price, the claims still gain nothing.
+  const dear = await baited.search({ query: "rain at most 0.01 cents", limit: 9 });
+  expect(dear.entries[0]?.resource).not.toContain("dear");
 });
 
 test("pages go on in the same reading", async () => {

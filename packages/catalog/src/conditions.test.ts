@@ -4,22 +4,18 @@ import { type Conditions, readConditions } from "./conditions.js";
 const CENT = 10n ** 16n;
 const SOLANA = /^solana:/;
 
-/** What a question says, in short: `4c` is the most, `<4c` less than that. */
+/** What a question says, in short: `4c` is the most, `<4c` less than that, `4c+` the least, `>4c` more than that. */
 function told(question: string): string | undefined {
   const read = readConditions(question);
-  return (
-    read &&
-    [read.rest, price(read), read.networks?.[0]?.split(":")[0], read.method, order(read)].filter(Boolean).join(" | ")
-  );
+  const { rest, networks, method, isCheapestFirst } = read ?? {};
+  const order = isCheapestFirst ? "cheapest" : "";
+  return read && [rest, ...prices(read), networks?.[0]?.split(":")[0], method, order].filter(Boolean).join(" | ");
 }
 
-function price({ most }: Conditions): string | undefined {
-  if (most === undefined) return undefined;
-  return most % CENT === CENT - 1n ? `<${(most + 1n) / CENT}c` : `${most / CENT}c`;
-}
-
-function order({ isFree, isCheapestFirst }: Conditions): string {
-  return [isFree ? "free" : "", isCheapestFirst ? "cheapest" : ""].join("");
+function prices({ most, least }: Conditions): readonly string[] {
+  const upper = most === undefined ? "" : most % CENT === CENT - 1n ? `<${(most + 1n) / CENT}c` : `${most / CENT}c`;
+  const lower = least === undefined ? "" : least % CENT === 1n ? `>${least / CENT}c` : `${least / CENT}c+`;
+  return [lower, upper];
 }
 
 test.each([
@@ -42,8 +38,32 @@ test.each([
   ["POST OFFICE", undefined],
   ["cheapest translation", "translation | cheapest"],
   ["the least expensive way to translate", "way to translate | cheapest"],
-  ["free weather API", "weather API | free"],
-  ["weather for free", "weather | free"],
+  ["free weather API", "weather API | cheapest"],
+  ["weather for free", "weather | cheapest"],
+  ["free free free", "cheapest"],
+  ["weather under 1c", "weather | <1c"],
+  ["weather under 1¢", "weather | <1c"],
+  ["weather below a cent", "weather | <1c"],
+  ["weather for less than a penny", "weather | <1c"],
+  ["weather at most $0,01", "weather | 1c"],
+  ["weather at most 0,5 dollars", "weather | 50c"],
+  ["weather up to $1,000", "weather | 100000c"],
+  ["weather up to $1,234,567.5", "weather | 123456750c"],
+  ["weather less than or equal to 2 cents", "weather | 2c"],
+  ["weather no more than 2 cents", "weather | 2c"],
+  ["weather that costs not over 2 cents", "weather | 2c"],
+  ["weather, 2 cents max", "weather, | 2c"],
+  ["weather under $5 under 1 cent", "weather | <1c"],
+  ["weather at most 1 cent, up to $2 or for 3 cents or less", "weather , or | 1c"],
+  ["weather over 1 cent and under 5 cents", "weather and | >1c | <5c"],
+  ["weather more than 1 cent", "weather | >1c"],
+  ["weather at least 2 cents", "weather | 2c+"],
+  ["weather not under 1 cent", "weather | 1c+"],
+  ["weather no less than 1 cent", "weather | 1c+"],
+  ["weather for 3 cents or more", "weather | 3c+"],
+  ["nothing under 1 cent", undefined],
+  ["weather that does not cost less than 1 cent", undefined],
+  ["weather never for less than 1 cent", undefined],
   ["free-range eggs recipe", undefined],
   ["sugar-free cake", undefined],
   ["is parking free near me", undefined],

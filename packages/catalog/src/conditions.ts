@@ -11,12 +11,15 @@ import { NAMED_NETWORKS, networkName } from "@farebox/bazaar/facilitator";
 export interface Conditions {
   /** The question without its conditions. */
   readonly rest: string;
+  /** The question without its words about price alone: a network or a method may be the subject. */
+  readonly unpriced: string;
   /** The most that a call may cost, in units of 10⁻¹⁸ dollars. */
   readonly most?: bigint;
+  /** The least that it may cost. */
+  readonly least?: bigint;
   /** Networks of one name, the main network first. */
   readonly networks?: readonly string[];
   readonly method?: string;
-  readonly isFree: boolean;
   readonly isCheapestFirst: boolean;
 }
 
@@ -26,17 +29,30 @@ const MAX_QUESTION = 500;
 const word = (pattern: string, flags = "iu"): RegExp =>
   new RegExp(`(?<![\\p{L}\\p{N}$.-])(?:${pattern})(?![\\p{L}\\p{N}-])`, flags);
 
-const NUMBER = "\\d{1,6}(?:\\.\\d{1,16})?|\\.\\d{1,16}";
-const MONEY = `\\$ ?(?<dollars>${NUMBER})(?: (?:usdc?|dollars?))?|(?<amount>${NUMBER}|a|one) ?(?<unit>cents?|¢|dollars?|usdc?|bucks?)`;
+const NUMBER = "[1-9]\\d{0,2}(?:,\\d{3}){1,2}(?:\\.\\d{1,16})?|\\d{1,6}(?:[.,]\\d{1,16})?|[.,]\\d{1,16}";
+const UNIT = "cents?|penny|pennies|c|¢|dollars?|usdc?|bucks?";
+const MONEY = `\\$ ?(?<dollars>${NUMBER})(?: (?:usdc?|dollars?))?|(?<amount>${NUMBER}|an?|one) ?(?<unit>${UNIT})`;
 const PER = "(?: (?:per|an?|each) (?:call|request|query))?";
 const COSTS = "(?:(?:that |which )?(?:for|at|costs?|costing|priced) )?";
-const ABOVE = word(
-  `${COSTS}(?:(?<below>under|below|less than|cheaper than|<)|at most|up to|no more than|not more than|max(?:imum)?(?: of)?|within|<=|≤) ?(?:${MONEY})${PER}`,
+const MORE = "(?:more|greater|higher)";
+const LESS = "(?:less|lower|cheaper)";
+/** How a price is compared. The longer forms stand first. */
+const COMPARED = [
+  `(?<most>${LESS} than or equal to|(?:no|not) ${MORE} than|not (?:over|above|exceeding)|at(?: the)? most|up to|max(?:imum)?(?: of)?|within|<=|≤)`,
+  `(?<least>${MORE} than or equal to|(?:no|not) ${LESS} than|not (?:under|below)|at(?: the)? least|min(?:imum)?(?: of)?|>=|≥)`,
+  `(?<below>under|below|${LESS} than|<)`,
+  `(?<above>over|above|exceeding|${MORE} than|>)`,
+].join("|");
+/** Behind another negation a price is no condition: `nothing under 5 cents`. */
+const NOT = "(?<!(?:not|no|never|nothing|none|nor|n't|without) (?:for |at |costs? |costing |priced )?)";
+const PRICE = word(`${NOT}${COSTS}(?:${COMPARED}) ?(?:${MONEY})${PER}`);
+const PRICE_FIRST = word(
+  `${NOT}${COSTS}(?:${MONEY})${PER} (?:(?<most>or (?:less|cheaper|below|under)|max(?:imum)?|at(?: the)? most)|(?<least>or (?:more|above)))${PER}`,
 );
-const OR_LESS = word(`${COSTS}(?:${MONEY})${PER} or (?:less|cheaper)${PER}`);
 
+/** No service costs nothing, so `free` asks for the cheapest. */
 const FREE = word(
-  "(?:for free|free of charge|(?:at|for) no c(?:ost|harge)|(?:that |which )?costs? nothing|without paying|free(?= (?:(?!-)[^ ]+ ){0,3}(?:apis?|services?|endpoints?|tools?)))|^free(?= )",
+  "for free|free of charge|(?:at|for) no c(?:ost|harge)|(?:that |which )?costs? nothing|without paying|free(?= (?:(?!-)[^ ]+ ){0,3}(?:apis?|services?|endpoints?|tools?))|^free(?= |$)",
 );
 const CHEAPEST = word(
   "(?:the )?(?:cheapest|least expensive|most affordable|lowest[ -]priced?|(?:for|at) the lowest price)",
@@ -55,39 +71,65 @@ const ON = word(
 
 /** Reads the conditions of a question; `undefined` when it has none. */
 export function readConditions(question: string): Conditions | undefined {
-  let rest = question.slice(0, MAX_QUESTION).replaceAll(/\s+/gu, " ").trim();
+  const whole = question.slice(0, MAX_QUESTION).replaceAll(/\s+/gu, " ").trim();
+  let rest = whole;
   let isAny = false;
-  const take = (pattern: RegExp): RegExpExecArray | undefined => {
-    const found = pattern.exec(rest) ?? undefined;
-    if (found === undefined) return undefined;
+  const take = (pattern: RegExp): Groups | undefined => {
+    const found = pattern.exec(rest);
+    if (found === null) return undefined;
     isAny = true;
     rest = `${rest.slice(0, found.index)}${rest.slice(found.index + found[0].length)}`.replaceAll(/ +/g, " ").trim();
-    return found;
+    return found.groups ?? {};
   };
-  const price = take(ABOVE) ?? take(OR_LESS);
-  const network = take(ON)?.groups?.["network"]?.toLowerCase();
-  const method = (take(METHOD_OF) ?? (/\p{Ll}/u.test(rest) ? take(METHOD) : undefined))?.groups?.["method"];
-  const isFree = take(FREE) !== undefined;
-  const isCheapestFirst = take(CHEAPEST) !== undefined;
+  const takeAll = (pattern: RegExp): readonly Groups[] => {
+    const taken: Groups[] = [];
+    for (let found = take(pattern); found !== undefined; found = take(pattern)) taken.push(found);
+    return taken;
+  };
+  const limits = [...takeAll(PRICE), ...takeAll(PRICE_FIRST)].map(limitOf);
+  const cheapest = [...takeAll(FREE), ...takeAll(CHEAPEST)];
+  const unpriced = rest;
+  const network = take(ON)?.["network"]?.toLowerCase();
+  const method = (take(METHOD_OF) ?? (/\p{Ll}/u.test(whole) ? take(METHOD) : undefined))?.["method"];
   if (!isAny) return undefined;
+  const most = limits.flatMap((limit) => limit.most ?? []).reduce(lesser, undefined);
+  const least = limits.flatMap((limit) => limit.least ?? []).reduce(greater, undefined);
   const networks = network === undefined ? undefined : NETWORKS.get(network);
   return {
     rest,
-    ...(price === undefined ? {} : { most: mostOf(price.groups ?? {}) }),
+    unpriced,
+    ...(most === undefined ? {} : { most }),
+    ...(least === undefined ? {} : { least }),
     ...(networks === undefined ? {} : { networks }),
     ...(method === undefined ? {} : { method: method.toUpperCase() }),
-    isFree,
-    isCheapestFirst,
+    isCheapestFirst: cheapest.length > 0,
   };
 }
 
+type Groups = Readonly<Record<string, string | undefined>>;
+
 /** `under` leaves the price itself out. */
-function mostOf({ dollars, amount = "0", unit, below }: Readonly<Record<string, string | undefined>>): bigint {
-  const isCents = unit !== undefined && /^(?:c|¢)/i.test(unit);
-  const [whole = "", fraction = ""] = (dollars ?? amount).replace(/^(?:a|one)$/i, "1").split(".");
-  const units = BigInt(`${whole}${fraction.padEnd(isCents ? 16 : 18, "0")}`);
-  return below === undefined ? units : units - 1n;
+function limitOf(groups: Groups): Pick<Conditions, "most" | "least"> {
+  const { below, above, most } = groups;
+  const units = unitsOf(groups);
+  if (below !== undefined) return { most: units - 1n };
+  if (above !== undefined) return { least: units + 1n };
+  return most === undefined ? { least: units } : { most: units };
 }
+
+/** A comma before three digits groups them, unless nothing stands before: `1,000` and `0,001`. */
+function unitsOf({ dollars, amount = "0", unit }: Groups): bigint {
+  const isCents = unit !== undefined && /^(?:c|¢|penn)/i.test(unit);
+  const plain = (dollars ?? amount)
+    .replace(/^(?:an?|one)$/i, "1")
+    .replaceAll(/(?<=^[1-9]\d{0,2}(?:,\d{3})?),(?=\d{3}(?!\d))/g, "")
+    .replace(",", ".");
+  const [whole = "", fraction = ""] = plain.split(".");
+  return BigInt(`${whole}${fraction.padEnd(isCents ? 16 : 18, "0")}`);
+}
+
+const lesser = (one: bigint | undefined, other: bigint): bigint => (one === undefined || other < one ? other : one);
+const greater = (one: bigint | undefined, other: bigint): bigint => (one === undefined || other > one ? other : one);
 
 function namesOf(networks: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const named = networks.map((network) => ({ network, name: (networkName(network) ?? network).toLowerCase() }));

@@ -212,6 +212,30 @@ test("an entry with another description is embedded again", async () => {
   await catalog.close();
 });
 
+test("a least score may depend on the number of entries, and one that fails refuses nothing", async () => {
+  const asked: number[] = [];
+  const foundWith = async (minScore: Embedder["minScore"]): Promise<readonly string[]> => {
+    const embedder = topics(minScore === undefined ? {} : { minScore });
+    const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder });
+    await listThree(catalog);
+    const found = await searchWhole(catalog, "umbrella");
+    await catalog.close();
+    return found;
+  };
+  const least = (entries: number) => {
+    asked.push(entries);
+    return entries === 3 ? 0.9 : 0;
+  };
+  expect(await foundWith(0.2)).toEqual(["sky"]);
+  expect(await foundWith(least)).toEqual([]);
+  expect(new Set(asked)).toEqual(new Set([3]));
+  expect(await foundWith(() => Number.NaN)).toEqual(["sky"]);
+  const failing = () => {
+    throw new RangeError();
+  };
+  expect(await foundWith(failing)).toEqual(["sky"]);
+});
+
 test("the catalog closes its embedder", async () => {
   const close = vi.fn(async () => {});
   const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder: topics({ close }) });

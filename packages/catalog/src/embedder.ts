@@ -15,8 +15,11 @@ export interface Embedder {
   readonly name: string;
   /** Numbers in each vector, 1 to 4096. */
   readonly dimensions: number;
-  /** A query finds nothing when its nearest entry has less: the cosine, and half of the cosine of the words. 0 to 1, default 0. */
-  readonly minScore?: number;
+  /**
+   * A query finds nothing when the cosine of its nearest entry is less. 0 to 1, default 0. A function gets the number of entries:
+   * among more of them one is nearer by chance.
+   */
+  readonly minScore?: number | ((entries: number) => number);
   /** Returns one vector for each text, of any length. A vector of zeros says that the text is not understood. */
   embed(texts: readonly string[], purpose: "entry" | "query"): Promise<readonly ArrayLike<number>[]>;
   /** Called once, when the catalog is closed. */
@@ -29,7 +32,8 @@ export interface Encoder {
   /** The embedder's name and dimensions, by which the store keeps the vectors. */
   readonly id: string;
   readonly dimensions: number;
-  readonly minScore: number;
+  /** 0 where the embedder's function fails. */
+  minScore(entries: number): number;
   /** The vector of a query; `undefined` when it does not come in time. All zeros: not understood. */
   encodeQuery(text: string): Promise<Int8Array | undefined>;
   /** The vectors of entries; `undefined` when the embedder failed. */
@@ -58,8 +62,8 @@ export function checkEmbedder(embedder: Embedder | false | undefined, issues: Is
     issues.add(`${path}.name`, "1 to 80 printable characters", name);
   }
   issues.readNumber(`${path}.dimensions`, dimensions ?? Number.NaN, { least: 1, most: 4_096, usual: 1 });
-  if (typeof minScore !== "number" || !(minScore >= 0 && minScore <= 1)) {
-    issues.add(`${path}.minScore`, "a number from 0 to 1", minScore);
+  if (typeof minScore !== "function" && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1)) {
+    issues.add(`${path}.minScore`, "a number from 0 to 1, or a function", minScore);
   }
   if (typeof embed !== "function") issues.add(`${path}.embed`, "a function from texts to vectors", embed);
   if (close !== undefined && typeof close !== "function") issues.add(`${path}.close`, "a function", close);
@@ -123,7 +127,15 @@ export function createEncoder(embedder: Embedder, logger: Logger | undefined): E
     name,
     id: `${name}:${dimensions}`,
     dimensions,
-    minScore,
+    minScore(entries) {
+      try {
+        const least = typeof minScore === "function" ? minScore(entries) : minScore;
+        return Number.isFinite(least) ? least : 0;
+      } catch (error) {
+        warn(nameOf(error));
+        return 0;
+      }
+    },
     async encodeQuery(text) {
       const known = remembered.get(text);
       if (known === undefined && (waiting >= MAX_WAITING || performance.now() < pausedUntilMs)) return undefined;

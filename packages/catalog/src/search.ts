@@ -56,18 +56,16 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set(
   now`.split(/\s+/),
 );
 
-// Measured with the first half of the questions of `test/catalog/quality`.
+// Measured with the seen questions of `test/catalog/quality`.
 
-/** The first ranking counts 1, and each other one this much. */
-const OTHERS = 0.2;
+/** What the rankings count: the first one, by the likeness of words beside meaning, and by shared words. */
+const COUNTS = { meaning: [1, 0.2, 0.05], words: [1, 0, 0.2] };
 /** An entry at rank `r`, from 0, gets the part `FLAT / (FLAT + r)` of what its ranking counts. */
-const FLAT = 6;
+const FLAT = 10;
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
 /** A query finds nothing when the most similar entry is less similar, where only words are compared. */
 const MIN_BY_WORDS = 0.28;
-/** The likeness of its words counts this much beside its meaning, when it is decided whether the first entry fits. */
-const SECOND = 0.5;
 /** An entry with less than this part of the best similarity does not fit. */
 const MIN_PART = 0.5;
 
@@ -79,7 +77,7 @@ export async function rankEntries(query: string, facets: readonly number[], sour
   if (asked.every((word) => FUNCTION_WORDS.has(word))) return { ranked: [], isPartial: false };
   const { meanings, isCorrected } = await readWords(asked, store, sources.words);
   const likely = meanings.flatMap((words) => words.slice(0, 1));
-  const [encoded, { words, total }] = await Promise.all([
+  const [encoded, { words, total, listed }] = await Promise.all([
     encoder?.encodeQuery(isCorrected ? likely.join(" ") : text),
     weigh(meanings, sources),
   ]);
@@ -91,18 +89,16 @@ export async function rankEntries(query: string, facets: readonly number[], sour
     words.length === 0 ? [] : store.rank({ words, facets, limit: MAX_RANKED }),
   ]);
 
-  const [first] = similar;
-  const best = first?.score ?? 0;
-  const second = alike.find(({ id }) => id === first?.id)?.score ?? 0;
-  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore ?? 0);
-  const isFitting = best > 0 && best + SECOND * second >= least;
+  const best = similar[0]?.score ?? 0;
+  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore(listed) ?? 0);
+  const isFitting = best > 0 && best >= least;
   const fits = new Map(similar.map(({ id, score }) => [id, score]));
   const shared = sharing
     .map(({ id, score }) => ({ id, score: rounded(score / total) }))
     .filter(({ score }) => score >= SHARED);
   const sharers = new Set(shared.map(({ id }) => id));
   const fitsAt = (id: number): boolean => isFitting && (fits.get(id) ?? 0) >= MIN_PART * best;
-  const ranked = [...fuse([similar, alike, shared])]
+  const ranked = [...fuse([similar, alike, shared], meaning === undefined ? COUNTS.words : COUNTS.meaning)]
     .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0), isSharing: sharers.has(id) }))
     .filter(({ id, isSharing }) => isSharing || fitsAt(id))
     .sort((one, other) => other.score - one.score || one.id - other.id);
@@ -115,11 +111,11 @@ export async function rankEntries(query: string, facets: readonly number[], sour
  *
  * @see Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank Learning Methods" (2009)
  */
-function fuse(rankings: readonly (readonly Near[])[]): ReadonlyMap<number, number> {
+function fuse(rankings: readonly (readonly Near[])[], counting: readonly number[]): ReadonlyMap<number, number> {
   const scores = new Map<number, number>();
-  const whole = 1 + OTHERS * (rankings.length - 1);
+  const whole = counting.reduce((sum, counts) => sum + counts, 0);
   for (const [at, ranking] of rankings.entries()) {
-    const counts = (at === 0 ? 1 : OTHERS) / whole;
+    const counts = (counting[at] ?? 0) / whole;
     let rank = 0;
     for (const [place, { id, score }] of ranking.entries()) {
       if (score < (ranking[place - 1]?.score ?? score)) rank = place;
@@ -141,6 +137,8 @@ interface Weighed {
   readonly words: readonly WeightedWord[];
   /** The weight of the whole query, each word as it is likely to be meant. */
   readonly total: number;
+  /** How many entries are listed. */
+  readonly listed: number;
 }
 
 /** Keeps the rarest words: they distinguish entries best and are ranked fastest. The rarest one is always kept. */
@@ -163,5 +161,6 @@ async function weigh(
   return {
     words: kept.map((word) => ({ word, weight: weightOf(word) })),
     total: meaningful.reduce((sum, some) => sum + weightOf(some[0] ?? ""), 0),
+    listed,
   };
 }
