@@ -254,7 +254,7 @@ describe("a declaration that a catalog does not take", () => {
       const payments = createPayments({ facilitator, logger: { info() {}, warn() {}, error() {} } });
       onTestFinished(() => payments.close());
       const sale = payments.byHand({ ...PRICED, resource, extensions: { bazaar: form } });
-      const { extensions, accepts } = JSON.parse((await sale.challenge({ method: "GET" })).body) as PaymentRequired;
+      const { extensions, accepts } = JSON.parse(String((await sale.challenge()).body)) as PaymentRequired;
       const read = readRegistration({
         paymentRequirements: accepts[0],
         paymentPayload: { accepted: accepts[0], resource: { url: resource }, extensions },
