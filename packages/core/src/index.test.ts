@@ -60,6 +60,7 @@ test("the public surface of @farebox/core/adapter is exactly this", () => {
       "isSettlementOverrides",
       "joinValues",
       "matchesMount",
+      "mentionsPayments",
       "networkOf",
       "placeOfRoute",
       "privateCacheControl",
