@@ -69,6 +69,27 @@ test("the thread keeps no process alive, and a call that waits does", async () =
   expect({ stdout, stderr }).toEqual({ stdout: "512\n", stderr: "" });
 });
 
+test("who closes an encoder whose answer is on its way waits for its end", async () => {
+  const texts = JSON.stringify(["weather", "chess", "tokens"]);
+  const another = `
+    import { sentenceEmbedder } from "@farebox/catalog-embeddings";
+    await sentenceEmbedder().embed(${texts}, "entry");`;
+  // Another process does the same and more while this one is blocked: then the thread has answered, and nobody has heard it.
+  const script = `
+    import { execFileSync } from "node:child_process";
+    import { sentenceEmbedder } from "@farebox/catalog-embeddings";
+    const encoder = sentenceEmbedder();
+    await encoder.embed(["weather"], "query");
+    encoder.embed(${texts}, "entry").catch(() => {});
+    execFileSync(process.execPath, ["--input-type=module", "--eval", ${JSON.stringify(another)}]);
+    await encoder.close();
+    console.log("closed");`;
+  const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: new URL("../../..", import.meta.url).pathname,
+  });
+  expect({ stdout, stderr }).toEqual({ stdout: "closed\n", stderr: "" });
+});
+
 function cosine(one: ArrayLike<number> = [], other: ArrayLike<number>): number {
   const dot = (a: ArrayLike<number>, b: ArrayLike<number>) =>
     Array.from(a).reduce((sum, number, at) => sum + number * (b[at] ?? 0), 0);

@@ -57,7 +57,8 @@ export function sentenceEmbedder(): Embedder {
     started.on("message", ({ id, numbers, error }: Done) => {
       const call = waiting.get(id);
       waiting.delete(id);
-      if (waiting.size === 0) started.unref();
+      // Whoever closes it waits for its end.
+      if (waiting.size === 0 && !isClosed) started.unref();
       if (numbers === undefined) call?.reject(new StateError(`the encoder failed: ${error}`));
       else call?.resolve(rowsOf(numbers));
     });
