@@ -190,6 +190,16 @@ describe.each(VERSIONS)("on %s, a handler that a key prices", (version, express)
       (app, { run }, table) => app.use("/:any", table).use("/:any/~u", run),
     ],
     [
+      "a double slash that a mount of Express 4 takes away, and a free route of the path without it",
+      { "/:any": PRICED },
+      ["GET /paid//paid 402", "GET /paid//paid/ 402", "POST /paid/paid 402", "GET /paid 402"],
+      (app, { run }, table) =>
+        app
+          .use(table)
+          .use("/:any", run)
+          .get("/paid/paid", (_req, res) => void res.end()),
+    ],
+    [
       // Express cuts the mount off what was sent, by the length of what it has escaped.
       "a mount with a parameter, and characters that Express escapes",
       { "/a/:any/weather": PRICED },

@@ -242,6 +242,13 @@ function readHost(req: Request): string | undefined {
   return forwarded.trim() === "" ? req.get("host") : forwarded.trim();
 }
 
+/** The path from the top. A mount adds a slash at its root, and one of Express 4 takes a second slash behind it away. */
+export function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
+  const [sent] = originalUrl.split("?", 1);
+  const isSent = sent === `${baseUrl}/${path}` || (path === "/" && sent === baseUrl);
+  return baseUrl !== "" && isSent ? sent : baseUrl + path;
+}
+
 /** Express leaves no path for some URLs in absolute form, although its types say so. */
 function readPath({ path }: Request): string {
   return path ?? "/";

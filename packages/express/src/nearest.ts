@@ -5,7 +5,7 @@
  */
 import { formBelow, formsOf, isMoreSpecific, placeOfRoute, type RouteGate, type Verdict } from "@farebox/core/adapter";
 import type { Request } from "express";
-import { readPlace, readRequest } from "./express-request.js";
+import { pathOf, readPlace, readRequest } from "./express-request.js";
 import { chargesOf } from "./router-view.js";
 import {
   isTable,
@@ -69,13 +69,6 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
     mayRespond ||= met.kind === "function" && !isAnywhere;
   }
   return best;
-}
-
-/** The path from the top. A mount adds a slash at its root, and one of Express 4 takes a second slash behind it away. */
-function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
-  const [sent] = originalUrl.split("?");
-  const isSent = sent === `${baseUrl}/${path}` || (path === "/" && sent === baseUrl);
-  return baseUrl !== "" && isSent ? sent : baseUrl + path;
 }
 
 /** What a gate asks for that is met on the way. */

@@ -31,7 +31,7 @@ import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { readRequest, removePayment } from "./express-request.js";
+import { pathOf, readRequest, removePayment } from "./express-request.js";
 import { heldBytes, holdResponse } from "./held-response.js";
 import { Inspection } from "./inspection.js";
 import { verdictOf } from "./nearest.js";
@@ -246,14 +246,15 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
     const isOther = route !== undefined && (!handles(route, method) || chargesOf(route, method).length > 0);
     if (isOther) return handler(req, res, next);
     const asked = tablesAbove(req, [...tables, ...passedBy(req)]);
+    const fullPath = pathOf(req);
     const passFrom = (at: number): unknown => {
       const [gate, mounts] = asked[at] ?? [];
       if (gate === undefined || mounts === undefined) return handler(req, res, next);
       const request = readRequest(req, gate);
       const reading = gate.readingOf(layer);
-      const line = `${method} ${request.mountPath}${request.path}`;
+      const line = `${method} ${fullPath}`;
       if (reading !== undefined && req[FREE]?.get(reading) === line) return passFrom(at + 1);
-      const verdict = gate.atHandler({ handler: layer, request, mounts });
+      const verdict = gate.atHandler({ handler: layer, request, fullPath, mounts });
       if (reading !== undefined && verdict.kind === "free") req[FREE] = new Map(req[FREE]).set(reading, line);
       return follow(verdict, { req, res, gate, seller, layer, route, proceed: () => passFrom(at + 1), fail: next });
     };
@@ -269,7 +270,7 @@ type Asked = readonly [gate: TableGate, mounts: readonly string[]];
 /** The tables that are mounted above a request's path, or else all of them. */
 function tablesAbove(req: Request, tables: readonly Asked[]): readonly Asked[] {
   if (tables.length < 2) return tables;
-  const path = req.baseUrl + req.path;
+  const path = pathOf(req);
   const above = tables.filter(([, mounts]) => mounts.some((mount) => belowThatMount(mount, path) !== undefined));
   return above.length > 0 ? above : tables;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { all, type Case, casesOf, get, table } from "../case.js";
+import { all, type Case, casesOf, get, PAGE, table } from "../case.js";
 
 const ONE = [table(), all("/paid")];
 const USERS = { 4: "/u/:id?", 5: "/u{/:id}" };
@@ -82,6 +82,11 @@ const WRITTEN: readonly Case[] = [
   ...casesOf({ app: [table(), get("/a/:x/c"), get({ 4: "/a/*", 5: "/a/*rest" })], keys: ["GET /a/*/c"] }, [
     ["star-in-the-middle", "GET /a/b/c", "priced", "A bare star may stand between segments."],
     ["star-in-the-middle-else", "GET /a/b/d", "free", "What follows it counts."],
+  ]),
+  ...casesOf({ app: [table(), get({ 4: "/*/a", 5: "/*some/a" }), get("/a"), PAGE], keys: ["GET /*/a", "GET /a"] }, [
+    ["star-not-empty", "GET /x/a", "priced", "The star's own path.", { by: "GET /*/a" }],
+    ["star-empty-other-key", "GET /a", "priced", "The path without it is another key's.", { by: "GET /a" }],
+    ["star-empty-slashes", "GET //a", "priced", "A bare star may be empty, whoever gets the path.", { on: [5] }],
   ]),
   ...casesOf({ app: [table(), get({ 4: "/*", 5: "/{*all}" })], keys: ["GET /*"] }, [
     ["star-alone", "GET /any/thing", "priced", "A bare star alone is for everything."],

@@ -150,8 +150,7 @@ export class Gate {
 
   /** Finds the key of a table that prices a request at a handler. */
   atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
-    const query = { ...where, method: request.method, fullPath: fullPathOf(request) };
-    return toVerdict(table.atHandler(handler, query), request, this);
+    return toVerdict(table.atHandler(handler, { ...where, method: request.method }), request, this);
   }
 
   /** Finds the key of a table that names a request. */

@@ -30,7 +30,7 @@ export type Verdict =
   | { readonly kind: "refused"; readonly response: GateResponse };
 
 /** A request at a handler. */
-export type RequestAtHandler = Pick<HandlerQuery, "mounts"> & {
+export type RequestAtHandler = Pick<HandlerQuery, "mounts" | "fullPath"> & {
   readonly handler: object;
   readonly request: GateRequest;
 };
