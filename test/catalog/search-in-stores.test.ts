@@ -25,4 +25,4 @@ test("a search finds the same in SQLite and in PostgreSQL, in the same order", a
     expect(told(other), query).toEqual(told(one));
   }
   await Promise.all(catalogs.map((catalog) => catalog.close()));
-}, 120_000);
+}, 600_000);
