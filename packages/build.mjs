@@ -3,11 +3,11 @@
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
  * hundreds. So each package is one file for each of its `exports`. Nearly all of `core` is in one file, `dist/internal.js`, so that each
- * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core is a folder with a
- * file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and `REQUIRED_ROOM` imports nothing. The other packages' entries are
- * for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has the schemes and
- * the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as `compat`, import
- * that file and each other.
+ * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core is a folder with
+ * a file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and `REQUIRED_ROOM` imports nothing. The other
+ * packages' entries are for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has
+ * the schemes and the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as
+ * `compat`, import that file and each other.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *

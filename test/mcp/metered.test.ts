@@ -222,6 +222,40 @@ describe.each(WAYS.filter(([, { way, sessions }]) => way !== "sse" && sessions =
       expect(await charged(shop)).toEqual([10_000n, 1]);
     });
 
+    test("a call whose amounts are all refused delivers nothing, costs nothing, and says so", async () => {
+      const shop = await openMetered(async (extra) => {
+        for (let at = 0; at < 3; at++) {
+          expect(() => paymentOf(extra).charge("much")).toThrow();
+          await extra.progress("free;");
+        }
+        return text("free");
+      }, way);
+      const { plan, messages } = listen();
+      const result = await shop.buy(plan);
+      expect([messages(), result.isError]).toEqual(["", true]);
+      expect(JSON.stringify(result)).not.toContain("free");
+      expect(await charged(shop)).toEqual([0n, 0]);
+    });
+
+    test("a call ends where an amount is refused, and is charged for what was before", async () => {
+      const seen: unknown[] = [];
+      const shop = await openMetered(async (extra) => {
+        extra.signal.addEventListener("abort", () => seen.push(extra.signal.reason.reason));
+        await sendTokens(extra, 2);
+        expect(() => paymentOf(extra).charge("much")).toThrow();
+        await extra.progress("free;");
+        return text("free");
+      }, way);
+      const { plan, messages } = listen();
+      const result = await shop.buy(plan);
+      expect([messages(), textOf(result)]).toEqual(["token 0;token 1;", "token 0;token 1;"]);
+      expect(JSON.stringify(result)).not.toContain("free");
+      expect(noticeOf(result)).toBe("unexpected_settle_error");
+      expect(receiptOf(result)).toMatchObject({ success: true, amount: "2000" });
+      expect(seen).toEqual(["unrecorded"]);
+      expect(await charged(shop)).toEqual([2000n, 1]);
+    });
+
     test("a call whose handler throws is charged for what was delivered, and its error has that and the receipt", async () => {
       const shop = await openMetered(async (extra) => {
         await sendTokens(extra, 2);

@@ -114,10 +114,12 @@ async function settleMetered(
   if (release === undefined)
     return settle(tool, call, admission, resultOfWhole({ admission, output, ending }, early, call));
 
-  const given = ending.kind === "returned" ? ending.result : toPartial(output.text, ending, early, call);
+  // A result behind a refused amount would be free.
+  const isResult = ending.kind === "returned" && admission.metering?.isRefused !== true;
+  const given = isResult ? ending.result : toPartial(output.text, ending, early, call);
   const result = early === undefined ? given : withEarlyEnd(given, early);
   if (!release.paid) return withReceipt(result, release.headers);
-  const settling = output.finish(ending.kind === "returned" && given.isError !== true);
+  const settling = output.finish(isResult && given.isError !== true);
   const end = await whileSettling(settling, call.notifier, { timer: tool.timer, cost: costOf(admission.payment) });
   if (end.receipt?.success) {
     onSent(server, extra, (isSent) => {
@@ -145,7 +147,7 @@ function resultOfWhole(
 /** What was delivered, as the result of a call whose handler gave none. A tool with an output schema has to call it an error. */
 function toPartial(
   text: string,
-  ending: Exclude<MeteredEnding, { readonly kind: "returned" }>,
+  ending: MeteredEnding,
   early: EarlyEnd | undefined,
   { outputSchema }: ToolCall,
 ): CallToolResult {
@@ -155,7 +157,7 @@ function toPartial(
   return { ...failure, content: [...(early === undefined ? failure.content : []), ...delivered] };
 }
 
-function toFailure(ending: Exclude<MeteredEnding, { readonly kind: "returned" }>): CallToolResult {
+function toFailure(ending: MeteredEnding): CallToolResult {
   return ending.kind === "threw" ? toErrorResult(ending.error) : { content: [], isError: true };
 }
 

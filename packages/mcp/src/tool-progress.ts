@@ -211,8 +211,8 @@ export class MeteredOutput {
     const part = { text, charged: this.#metering.charged, cost: costOf(payment) };
     if (this.#start === undefined && !this.#notifier.isHeard) this.#keep(part);
     else {
-      // What costs nothing needs no payment.
-      if (text !== undefined && part.charged > 0n) this.#start ??= this.#begin();
+      // What costs nothing needs no payment. What nobody knows the cost of does.
+      if (text !== undefined && (part.charged > 0n || this.#metering.isRefused)) this.#start ??= this.#begin();
       this.#sending = this.#sending.then(() => this.#send(part));
     }
     return this.#sending;

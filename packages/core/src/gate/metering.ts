@@ -72,6 +72,8 @@ export interface Metering {
   start(response: HandlerResponse): Promise<Release>;
   /** What is charged now. Everything that is written before the next charge costs so much together with what was written before. */
   readonly charged: MeterSum;
+  /** Whether an amount was refused, and no good one set since: nothing may go out for it. */
+  readonly isRefused: boolean;
   /**
    * Whether what costs so much may go out now. `undefined`: yes. Otherwise ask again when the promise resolves: a durable store has to
    * record first what went out before, or more has to be counted that may stay unpaid.
@@ -182,6 +184,10 @@ export class MeteredStream implements Metering {
 
   get charged(): MeterSum {
     return this.#one.amount.sum;
+  }
+
+  get isRefused(): boolean {
+    return this.#one.amount.refusal !== undefined;
   }
 
   async start(response: HandlerResponse): Promise<Release> {

@@ -61,6 +61,8 @@ export class MemoryLedger implements SharedLedger {
 
   /** Adds an entry, unless there is one with its id. */
   add(entry: NewLedgerEntry): void {
+    // First those that were sold before.
+    this.#makeEntries();
     if (this.#entries.has(entry.id)) return;
     this.#last += 1n;
     const position = this.#last;
@@ -154,6 +156,7 @@ export class MemoryLedger implements SharedLedger {
   }
 
   #makeEntries(): void {
+    if (this.#kept.length === 0) return;
     const [younger, older] = [this.#kept.slice(0, this.#oldest), this.#kept.slice(this.#oldest)];
     this.#kept = [];
     this.#oldest = 0;
