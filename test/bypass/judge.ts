@@ -193,7 +193,8 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   if (answer.status >= 500 && !isOfFiles(seen)) return `failed: ${answer.status}`;
   const unpaid = claims === 0 ? ran.find((run) => mustPay(app, seen, run)) : undefined;
   if (unpaid !== undefined) return `handler ${unpaid.route.id} ran without payment`;
-  const free = claims > 0 ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
+  const isCertain = claims > 0 && !hasLostHost(app, seen.requestLine);
+  const free = isCertain ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
   if (free !== undefined) return `handler ${free.route.id} is free, and was charged`;
   const other = claims > 0 ? ran.find((run) => isOtherPrice(app, seen, run)) : undefined;
   if (other !== undefined) return `handler ${other.route.id} was charged at another's price`;

@@ -76,8 +76,15 @@ function isOwned(app: ResolvedApp, sent: Sent, run: Run, key: Key): boolean {
   if (plan.sort === "proxy") return isServedBy(run, isKeyOfAll(plan) ? undefined : "/secret");
   if (plan.sort === "files") return isServedBy(run, isKeyOfAll(plan) ? undefined : "/secret.txt");
   if (plan.sort !== "regexp") return true;
-  // A regular expression is a key's if no route is written like it, and if it does not take all.
-  return isAlone(app, key, route) && !loosePrefix(route.chain).test(NOWHERE);
+  // A regular expression is a key's if no route is written like it, none with a charge takes its path, and it does not take all.
+  return isAlone(app, key, route) && !hasCharge(app, key) && !loosePrefix(route.chain).test(NOWHERE);
+}
+
+/** Whether a route with a charge takes the path of a key. */
+function hasCharge(app: ResolvedApp, key: Key): boolean {
+  return app.routes.some(
+    (route) => route.price.by === "charge" && !isMounted(route.plan) && takesPathOf(app, key, route),
+  );
 }
 
 /** No path of any app. */
@@ -185,7 +192,10 @@ function mayBeBound(app: ResolvedApp, key: Key, route: Route): boolean {
 
 /** Whether a route for more may be the key's, which has no other. */
 function isPageOf(app: ResolvedApp, key: Key, route: Route): boolean {
-  if (!isWritten(route) || hasRoute(app, key)) return false;
+  return isWritten(route) && !hasRoute(app, key) && takesPathOf(app, key, route);
+}
+
+function takesPathOf(app: ResolvedApp, key: Key, route: Route): boolean {
   const receivers = route.ways.flatMap((way) => [way, way.slice(app.siteChain.length)]).map(loosePattern);
   return [key.chain, key.chain.slice(app.siteChain.length)]
     .flatMap(samplePaths)

@@ -133,6 +133,22 @@ describe.each(VERSIONS)("on %s", (version, express) => {
       if (paid.join() !== `${CENT * 500n}`) expect([paid, served]).toEqual([[], []]);
     });
 
+    test("a table that a request makes, in a function at the path of one of its keys, leaves a charge behind it its price", async () => {
+      const { shop, served } = await open(express, mode, ({ app, one, serve }) => {
+        let table: RequestHandler | undefined;
+        const ofTenant: RequestHandler = (req, res, next) => {
+          table ??= one.routes({ "/*": DEAR, "/b": DEAR });
+          return table(req, res, next);
+        };
+        app.use("/b", ofTenant, express.Router().get(/.*/, one.charge(CHEAP), serve));
+      });
+      for (const request of ["GET /b/c/d", "GET /b/c/d", "GET /b"]) {
+        expect([request, await askedFor(shop, request)]).toEqual([request, CENT]);
+      }
+      expect(await buy(shop, "GET /b/c")).toEqual([200, [CENT]]);
+      expect(served).toHaveLength(1);
+    });
+
     test("a price function that says free in front of a dearer charge frees nothing", async () => {
       const accepts = { price: () => "$0" as const, network: "eip155:84532", payTo: PAY_TO } as const;
       const free = { accepts, free: true };

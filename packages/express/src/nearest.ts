@@ -63,8 +63,8 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
     for (const [table, mounts] of tables) offer(table, mounts);
     // A table that is not in sight has its handlers, too.
     const isPriced = tables.length > 0 || hasPrices(asking.gate, met.layer);
-    // A mount that is a key's may have others below it.
-    const isLast = met.kind === "route" || formOf(best) !== undefined;
+    // A mount that is a key's may have others below it, and may be the function that calls the table.
+    const isLast = met.kind === "route" || (!isAnywhere && formOf(best) !== undefined);
     if (isPriced && isLast) return best;
     mayRespond ||= met.kind === "function" && !isAnywhere;
   }
