@@ -168,6 +168,18 @@ describe.each(VERSIONS)("on %s", (version, express) => {
       expect(served).toHaveLength(5);
     });
 
+    test("a route that another table prices frees no function in front of it", async () => {
+      const { shop } = await open(express, mode, ({ app, one, serve }) => {
+        const router = express.Router().use("/:id", serve);
+        router.use("/paid", express.Router().get("/x", serve));
+        app.use(one.routes({ "/a/:id": CHEAP }), one.routes({ "/a/paid/x": CHEAP }));
+        app.use("/a", router).use("/b", router);
+      });
+      for (const path of ["/a/7", "/b/7", "/b/paid", "/b/paid/x", "/b/paid/y"]) {
+        expect([path, await askedFor(shop, `GET ${path}`)]).toEqual([path, CENT]);
+      }
+    });
+
     test("a free key in front of a dearer one of another table frees nothing but what it names", async () => {
       const free = { price: "$0", free: true } as const;
       const { shop } = await open(express, mode, ({ app, one, serve }) =>

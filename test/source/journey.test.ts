@@ -24,8 +24,8 @@ const LIMIT_MS = 600_000;
  * These numbers may only fall. A count below its ceiling fails as well: otherwise the next change could take back, unseen, what this one has gained.
  */
 const CEILINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  free: { files: 12, functions: 33, calls: 33, promises: 0, timers: 0 },
-  unpaid: { files: 30, functions: 92, calls: 103, promises: 0, timers: 0 },
+  free: { files: 3, functions: 5, calls: 5, promises: 0, timers: 0 },
+  unpaid: { files: 14, functions: 38, calls: 38, promises: 0, timers: 0 },
   "paid early": { files: 72, functions: 415, calls: 677, promises: 69, timers: 3 },
   paid: { files: 68, functions: 394, calls: 583, promises: 69, timers: 3 },
 };

@@ -40,6 +40,7 @@ export { type Place, placeOfRoute } from "./pricing/resource.js";
 export { writeCanonicalText } from "./protocol/canonical-text.js";
 export {
   EXPOSE_HEADERS,
+  EXPOSED_HEADERS,
   exposeHeaders,
   isOfPayments,
   isSettlementOverrides,

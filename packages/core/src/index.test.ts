@@ -39,6 +39,7 @@ test("the public surface of @farebox/core is exactly this", () => {
 test("the public surface of @farebox/core/adapter is exactly this", () => {
   expect(Object.keys(adapter).sort()).toMatchInlineSnapshot(`
     [
+      "EXPOSED_HEADERS",
       "EXPOSE_HEADERS",
       "IS_IDLE",
       "IS_TOLD",

@@ -41,7 +41,8 @@ class ExpressRequest implements GateRequest {
 
   constructor(req: Request, gate: object) {
     this.method = req.method;
-    this.path = readPath(req);
+    // Express leaves no path for some URLs in absolute form, although its types say so.
+    this.path = req.path ?? "/";
     this.mountPath = req.baseUrl;
     this.#req = req;
     this.#gate = gate;
@@ -227,19 +228,24 @@ const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
 
 /** Scheme and host by which the client reached the app, according to Express's "trust proxy" rules. */
 export function readOrigin(req: Request): string | undefined {
-  const host = readHost(req);
+  const isTrusted: unknown = req.app.get("trust proxy fn");
+  const isBehindProxy = typeof isTrusted === "function" && isTrusted(req.socket.remoteAddress, 0);
+  // Like `req.host` of Express 5: with the port, which Express 4 leaves out.
+  const host = (isBehindProxy ? forwardedHost(req) : undefined) ?? req.get("host");
   const { protocol } = req;
-  if (protocol !== "http" && protocol !== "https") return undefined;
-  return host !== undefined && isHost(host) ? `${protocol}://${host}` : undefined;
+  if (host === undefined || (protocol !== "http" && protocol !== "https")) return undefined;
+  if (host !== lastHost && !isHost(host)) return undefined;
+  lastHost = host;
+  return `${protocol}://${host}`;
 }
 
-/** Like `req.host` of Express 5: with the port, which Express 4 leaves out. */
-function readHost(req: Request): string | undefined {
-  const isTrusted: unknown = req.app.get("trust proxy fn");
-  if (typeof isTrusted !== "function" || !isTrusted(req.socket.remoteAddress, 0)) return req.get("host");
-  // Each proxy appends a host. The first one is the client's.
-  const [forwarded = ""] = req.get("x-forwarded-host")?.split(",") ?? [];
-  return forwarded.trim() === "" ? req.get("host") : forwarded.trim();
+/** Most clients know a server by one host. */
+let lastHost: string | undefined;
+
+/** Each proxy appends a host. The first one is the client's. */
+function forwardedHost(req: Request): string | undefined {
+  const [first = ""] = req.get("x-forwarded-host")?.split(",") ?? [];
+  return first.trim() === "" ? undefined : first.trim();
 }
 
 /** The path from the top. A mount adds a slash at its root, and one of Express 4 takes a second slash behind it away. */
@@ -247,11 +253,6 @@ export function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
   const [sent] = originalUrl.split("?", 1);
   const isSent = sent === `${baseUrl}/${path}` || (path === "/" && sent === baseUrl);
   return baseUrl !== "" && isSent ? sent : baseUrl + path;
-}
-
-/** Express leaves no path for some URLs in absolute form, although its types say so. */
-function readPath({ path }: Request): string {
-  return path ?? "/";
 }
 
 /** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */

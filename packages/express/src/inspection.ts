@@ -14,7 +14,7 @@ import { matchesMount, type RouterView, type TableGate, type Verdict } from "@fa
 import type { Application, Request } from "express";
 import { forgetMounts } from "./express-request.js";
 import { type Exchange, REQUESTS, whenTaken } from "./first-request.js";
-import { type Asking, findNearest } from "./nearest.js";
+import { type Asked, type Asking, findNearest } from "./nearest.js";
 import { createRouterView } from "./router-view.js";
 import { hasChanged, isReadable, type Layer, layersOf, rootOf, type Stack, stacksOf } from "./router-walk.js";
 
@@ -32,6 +32,42 @@ interface AppState {
   readonly mounts: WeakMap<object, readonly string[]>;
   /** Of a check. `undefined`: nothing was checked yet. */
   checked?: { readonly error: ConfigError | undefined } | undefined;
+}
+
+/** An app in which requests have met a table, and what holds there until something changes. */
+export interface Stand {
+  readonly app: Application;
+  readonly state: AppState;
+  /** Whether no other price may be nearer to a handler. */
+  readonly isAlone: boolean;
+  /** Of requests that met the table and need not be marked for it. */
+  readonly verdicts: KnownPaths<Verdict>;
+  /** Of the inspection. */
+  readonly changes: number;
+}
+
+/** A client chooses the paths. So many are kept. */
+const MOST_KNOWN = 1_000;
+
+/** What Express reads in one way only, whatever follows it. */
+const PLAIN = /^\/[\w\-.~/%]{0,200}$/;
+
+/** What was found out about requests, by how their method and path are spelled. The oldest is forgotten. */
+class KnownPaths<T> {
+  readonly #byLine = new Map<string, T>();
+
+  /** What is known about a request at its mount; `undefined`: nothing. */
+  find({ method, baseUrl, url }: Request): T | undefined {
+    const query = url.indexOf("?");
+    return this.#byLine.get(`${method} ${baseUrl} ${query === -1 ? url : url.slice(0, query)}`);
+  }
+
+  add({ method, baseUrl, url, path }: Request, known: T): void {
+    if (!PLAIN.test(baseUrl + path) || path !== url.split("?", 1)[0]) return;
+    const [oldest] = this.#byLine.size < MOST_KNOWN ? [] : this.#byLine.keys();
+    if (oldest !== undefined) this.#byLine.delete(oldest);
+    this.#byLine.set(`${method} ${baseUrl} ${path}`, known);
+  }
 }
 
 /** The tables of one seller, and the apps they stand in. */
@@ -54,6 +90,8 @@ export class Inspection {
   readonly #fresh = new Set<object>();
   /** Whether an app had a request. */
   #isOpen = false;
+  /** So often something was found, or found to be other than it was. */
+  #changes = 0;
 
   constructor(engine: PaymentsEngine, guard: GuardHandler) {
     this.#engine = engine;
@@ -110,12 +148,25 @@ export class Inspection {
     return isMarked;
   }
 
-  /** What the gate asks for whose price is nearest to the handler of a request. */
-  nearest(req: Request, asking: Asking): Verdict {
-    const { app, gates } = this.#homeOf(req.app, asking.gate);
-    const isHidden = !gates.has(asking.gate);
-    if (gates.size === 0 || (gates.size === 1 && !isHidden)) return asking.verdict;
-    return findNearest({ ...asking, isHidden }, req, layersOf(app) ?? []);
+  /** Where requests have met a table; `undefined`: not in an app that shows it, or one with mistakes. */
+  standIn(app: Application, gate: TableGate): Stand | undefined {
+    const state = this.#stateOf(rootOf(app));
+    if (state.checked === undefined || state.checked.error !== undefined) return undefined;
+    if (mountsIn(state, gate).length === 0) return undefined;
+    return { app, state, isAlone: isAlone(state, gate), verdicts: new KnownPaths(), changes: this.#changes };
+  }
+
+  /** Whether nothing has changed since. */
+  isStill({ app, state, changes }: Stand, where: Application): boolean {
+    const isSame = where === app && this.#changes === changes && rootOf(app) === state.app;
+    return isSame && !state.stacks.some(hasChanged);
+  }
+
+  /** The gate whose price is nearest to the handler of a request. */
+  nearest(req: Request, asking: Asking): Asked {
+    const state = this.#homeOf(req.app, asking.gate);
+    if (isAlone(state, asking.gate)) return asking;
+    return findNearest({ ...asking, isHidden: !state.gates.has(asking.gate) }, req, layersOf(state.app) ?? []);
   }
 
   /** Forgets the tables that no request has met. */
@@ -130,6 +181,7 @@ export class Inspection {
     const known = this.#passed.get(gate);
     if (known?.view === view && mounts.every((mount) => known.mounts.has(mount))) return;
     const all = new Set([...(known?.mounts ?? []), ...mounts]);
+    this.#changes++;
     this.#passed.set(gate, { view, mounts: all });
     for (const layer of gate.bind(view, [...all])) this.#guard(layer as Layer);
   }
@@ -173,6 +225,7 @@ export class Inspection {
 
   #check(state: AppState, only: ((gate: object) => boolean) | undefined): PaymentsReport {
     this.#latest = state.app;
+    this.#changes++;
     try {
       const isCalled = (gate: object) => this.#passed.has(gate);
       const report = this.#engine.check({ ...state.view, isCalled }, only);
@@ -187,6 +240,7 @@ export class Inspection {
 
   #resolve(app: Application): AppState {
     const known = this.#apps.get(app);
+    this.#changes++;
     forgetMounts(app);
     const view = createRouterView(app);
     const gates = new Set(view.handlers.flatMap(({ handler, kind }) => (kind === "gate" ? [handler] : [])));
@@ -223,7 +277,7 @@ export class Inspection {
   /** It is known where a table stands. */
   #find(gate: TableGate): void {
     for (const layer of this.#lost.get(gate) ?? []) this.#guard(layer).delete(gate);
-    this.#lost.delete(gate);
+    if (this.#lost.delete(gate)) this.#changes++;
     this.#rest();
   }
 
@@ -231,6 +285,11 @@ export class Inspection {
   #rest(): void {
     if (this.#isOpen && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
   }
+}
+
+/** Whether an app shows no other gate than this one. */
+function isAlone({ gates }: AppState, gate: object): boolean {
+  return gates.size === 0 || (gates.size === 1 && gates.has(gate));
 }
 
 function mountsIn({ mounts, view }: AppState, gate: object): readonly string[] {

@@ -3,10 +3,18 @@
  *
  * @module
  */
-import { formBelow, formsOf, isMoreSpecific, placeOfRoute, type RouteGate, type Verdict } from "@farebox/core/adapter";
+import {
+  formBelow,
+  formsOf,
+  type GateRequest,
+  isMoreSpecific,
+  placeOfRoute,
+  type RouteGate,
+  type Verdict,
+} from "@farebox/core/adapter";
 import type { Request } from "express";
 import { pathOf, readPlace, readRequest } from "./express-request.js";
-import { chargesOf } from "./router-view.js";
+import { chargesOf, hasPrices } from "./router-view.js";
 import {
   isTable,
   type Layer,
@@ -20,10 +28,14 @@ import {
 
 const TOP: Prefixes = [""];
 
-/** A gate that prices a request, and what it would ask for. */
-export interface Asking {
+/** A gate, and what it would ask a request for. */
+export interface Asked {
   readonly gate: WalkedGate;
   readonly verdict: Verdict;
+}
+
+/** A gate that prices a request. */
+export interface Asking extends Asked {
   /** The handler in front of which it asks. Default: it asks where it stands. */
   readonly layer?: Layer | undefined;
   /** The route in which it stands. */
@@ -36,49 +48,49 @@ export interface Asking {
  * What the gate asks for whose price is nearest to the handler of a request: in its route, or by the path that says most about the
  * request.
  */
-export function findNearest(asking: Asking, req: Request, layers: readonly Layer[]): Verdict {
+export function findNearest(asking: Asking, req: Request, layers: readonly Layer[]): Asked {
   const { method } = req;
   const path = pathOf(req);
   // Of a gate that a function calls, nobody knows the place: all functions may stand before it.
   const isAnywhere = asking.isHidden === true && asking.layer === undefined;
   let [isMet, mayRespond] = [isAnywhere, false];
-  let best = asking.verdict;
+  let best: Asked = asking;
   const offer = (gate: WalkedGate, mounts: Prefixes) => {
     const verdict = verdictAt(gate, req, mounts);
-    if (gate !== asking.gate && isNearer(verdict, best, isMet)) best = verdict;
+    if (gate !== asking.gate && isNearer(verdict, best.verdict, isMet)) best = { gate, verdict };
   };
   for (const met of walk(layers, { method, path }, TOP)) {
     if (met.kind === "gate") offer(met.gate, met.mounts);
     isMet ||= isWhere(met, asking);
     // Whoever stands before has passed the request on.
     if (met.kind === "gate" || !isMet) continue;
-    const charge = met.kind === "route" ? chargesOf(met.route, method).at(-1) : undefined;
-    if (charge === asking.gate) return asking.verdict;
+    const charge = chargeIn(met, method);
+    if (charge === asking.gate) return asking;
     if (charge !== undefined) {
       // What responds to a path before a route for more has the price of the path.
-      const isBehind = mayRespond && isWider(met.paths, path, formOf(best));
-      return isBehind ? best : verdictOf(charge, req, { paths: met.paths });
+      const isBehind = mayRespond && isWider(met.paths, path, formOf(best.verdict));
+      return isBehind ? best : { gate: charge, verdict: verdictOf(charge, req, { paths: met.paths }) };
     }
     const tables = [...tablesAt(met.layer)].filter(([table]) => hasPrices(table, met.layer));
     for (const [table, mounts] of tables) offer(table, mounts);
     // A table that is not in sight has its handlers, too.
     const isPriced = tables.length > 0 || hasPrices(asking.gate, met.layer);
     // A mount that is a key's may have others below it, and may be the function that calls the table.
-    const isLast = met.kind === "route" || (!isAnywhere && formOf(best) !== undefined);
+    const isLast = met.kind === "route" || (!isAnywhere && formOf(best.verdict) !== undefined);
     if (isPriced && isLast) return best;
     mayRespond ||= met.kind === "function" && !isAnywhere;
   }
   return best;
 }
 
+/** The charge whose price a route's handlers have. */
+function chargeIn(met: Met, method: string): RouteGate | undefined {
+  return met.kind === "route" ? chargesOf(met.route, method).at(-1) : undefined;
+}
+
 /** What a gate asks for that is met on the way. */
 function verdictAt(gate: WalkedGate, req: Request, mounts: Prefixes = []): Verdict {
   return isTable(gate) ? gate.named(readRequest(req, gate), mounts) : verdictOf(gate, req, { mounts });
-}
-
-/** Whether keys price a handler, whatever the path is. */
-function hasPrices(gate: WalkedGate, layer: Layer): boolean {
-  return isTable(gate) && gate.pricesAt(layer).length > 0;
 }
 
 /** Whether it is what the request has come to. */
@@ -115,9 +127,8 @@ interface ChargePlace {
 
 /** What a charge asks for. */
 export function verdictOf(gate: RouteGate, req: Request, { mounts, paths = [] }: ChargePlace): Verdict {
-  const request = readRequest(req, gate);
-  const path = request.mountPath + request.path;
-  const locate = () => {
+  const path = req.baseUrl + (req.path ?? "/");
+  const placeOf = (request: GateRequest) => {
     const known = paths.flatMap((one) => placeOfRoute(one, { path, mountPath: "" }) ?? []);
     return known[0] ?? readPlace(req, request);
   };
@@ -125,7 +136,7 @@ export function verdictOf(gate: RouteGate, req: Request, { mounts, paths = [] }:
     kind: "priced",
     price: gate,
     form: mounts && formBelow(mounts, path),
-    decide: () => gate.decide(request, locate),
+    decide: (request) => gate.decide(request, () => placeOf(request)),
     refusal: () => gate.refusal(),
   };
 }

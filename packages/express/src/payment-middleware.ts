@@ -33,8 +33,8 @@ import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { pathOf, readRequest, removePayment } from "./express-request.js";
 import { heldBytes, holdResponse } from "./held-response.js";
-import { Inspection } from "./inspection.js";
-import { verdictOf } from "./nearest.js";
+import { Inspection, type Stand } from "./inspection.js";
+import { type Asked, verdictOf } from "./nearest.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
@@ -141,18 +141,33 @@ function createSeller(engine: PaymentsEngine): Seller {
 function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = { onlyPassing: false }): RequestHandler {
   const { engine, inspection } = seller;
   inspection.addTable(gate, { onlyPassing });
-  const handler = createHandler(gate, seller, (req) => {
+  let stand: Stand | undefined;
+  const learn = (req: Request, verdict: Verdict) => {
+    if (req.method === "OPTIONS" || (verdict.kind !== "free" && verdict.kind !== "priced")) return;
+    if (stand === undefined || !inspection.isStill(stand, req.app)) stand = inspection.standIn(req.app, gate);
+    stand?.verdicts.add(req, verdict);
+  };
+  const meet = createHandler(gate, seller, (req, { isMarked, route }) => {
     const request = readRequest(req, gate);
     const verdict = gate.inFront(request);
-    const route = req.method === "OPTIONS" && verdict.kind === "free" ? routeOf(req, gate) : undefined;
-    return route !== undefined && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;
+    if (!isMarked && route === undefined) learn(req, verdict);
+    const isInRoute = req.method === "OPTIONS" && verdict.kind === "free" && route !== undefined;
+    return isInRoute && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;
   });
   const payments: RequestHandler = (req, res, next) => {
+    // The usual case: a request like one before. A route that has matched may be that of the table.
+    const isKnown = stand !== undefined && req.route === undefined && inspection.isStill(stand, req.app);
+    const verdict = isKnown ? stand?.verdicts.find(req) : undefined;
+    if (verdict?.kind === "free" && !engine.draining.isDraining) return next();
+    if (verdict !== undefined) {
+      const passage = { req, res, gate, seller, route: undefined, proceed: () => next(), fail: next };
+      return stand?.isAlone === true ? conclude({ gate, verdict }, passage) : follow(verdict, passage);
+    }
     if (req.baseUrl === "") {
       engine.serveReceipts();
       if (req.path.startsWith(RECEIPTS_PATH)) return giveReceipt(engine, req.path, res, next);
     }
-    return handler(req, res, next);
+    return meet(req, res, next);
   };
   markHandler(payments, gate);
   return payments;
@@ -206,25 +221,38 @@ function createPassedHandler(gate: TableGate, seller: Seller): RequestHandler {
 
 /** A handler inside of a route, or a charge that is mounted: Express has found them already. */
 function createRouteHandler(gate: RouteGate, seller: Seller): RequestHandler {
-  return createHandler(gate, seller, (req) => {
-    const route = routeOf(req, gate);
+  return createHandler(gate, seller, (req, { route }) => {
     if (req.method === "OPTIONS" && !namesMethod(route, "OPTIONS")) return { kind: "preflight" };
     const last = route === undefined ? gate : (chargesOf(route, req.method).at(-1) ?? gate);
     return verdictOf(last, req, route === undefined ? { mounts: [req.baseUrl] } : {});
   });
 }
 
-function createHandler(gate: TableGate | RouteGate, seller: Seller, judge: (req: Request) => Verdict): RequestHandler {
+/** How a request has come to a gate. */
+interface Arrival {
+  /** Whether the routers do not show the gate there. */
+  readonly isMarked: boolean;
+  /** In which the gate stands. */
+  readonly route: LayerRoute | undefined;
+}
+
+function createHandler(
+  gate: TableGate | RouteGate,
+  seller: Seller,
+  judge: (req: Request, arrival: Arrival) => Verdict,
+): RequestHandler {
   const { inspection } = seller;
   const handler: RequestHandler = function payments(req: GatedRequest, res, next) {
+    let isMarked: boolean;
     try {
-      const isPassed = inspection.meet(req.app, gate, req.baseUrl);
-      if (isPassed) req[MET] = new Map(req[MET]).set(gate as TableGate, req.baseUrl);
+      isMarked = inspection.meet(req.app, gate, req.baseUrl);
     } catch (error) {
       return next(error);
     }
-    const passage = { req, res, gate, seller, route: routeOf(req, gate), proceed: () => next(), fail: next };
-    return follow(judge(req), passage);
+    if (isMarked) req[MET] = new Map(req[MET]).set(gate as TableGate, req.baseUrl);
+    const route = routeOf(req, gate);
+    const passage = { req, res, gate, seller, route, proceed: () => next(), fail: next };
+    return follow(judge(req, { isMarked, route }), passage);
   };
   markHandler(handler, gate);
   return handler;
@@ -265,10 +293,10 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
 /** What functions that read a path in the same way need not read again: the request, as it was when it was free. */
 const FREE = Symbol("farebox.free");
 
-type Asked = readonly [gate: TableGate, mounts: readonly string[]];
+type TableAbove = readonly [gate: TableGate, mounts: readonly string[]];
 
 /** The tables that are mounted above a request's path, or else all of them. */
-function tablesAbove(req: Request, tables: readonly Asked[]): readonly Asked[] {
+function tablesAbove(req: Request, tables: readonly TableAbove[]): readonly TableAbove[] {
   if (tables.length < 2) return tables;
   const path = pathOf(req);
   const above = tables.filter(([, mounts]) => mounts.some((mount) => belowThatMount(mount, path) !== undefined));
@@ -305,7 +333,7 @@ type GatedRequest = Request & {
   [FREE]?: ReadonlyMap<object, string>;
 };
 
-function passedBy(req: GatedRequest): readonly Asked[] {
+function passedBy(req: GatedRequest): readonly TableAbove[] {
   return [...(req[MET] ?? [])].map(([gate, mount]) => {
     // Not a template: it comes from the request.
     return [gate, `${req.baseUrl}${req.path}/`.startsWith(`${mount}/`) ? [mount] : []];
@@ -347,13 +375,19 @@ interface Passage {
   readonly fail: (error: unknown) => void;
 }
 
-function follow(own: Verdict, passage: Passage): unknown {
-  const { req, res, gate, seller, layer, route, proceed, fail } = passage;
-  const { engine, inspection } = seller;
-  // Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond.
-  const isAsking = own.kind === "priced" || own.kind === "refused";
-  const verdict = isAsking ? inspection.nearest(req, { gate, verdict: own, layer, route }) : own;
-  if (engine.draining.isDraining) closeBehind(res);
+/** Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond. */
+function follow(verdict: Verdict, passage: Passage): unknown {
+  const { req, gate, seller, layer, route } = passage;
+  const isAsking = verdict.kind === "priced" || verdict.kind === "refused";
+  return conclude(
+    isAsking ? seller.inspection.nearest(req, { gate, verdict, layer, route }) : { gate, verdict },
+    passage,
+  );
+}
+
+function conclude({ gate, verdict }: Asked, passage: Passage): unknown {
+  const { req, res, seller, route, proceed, fail } = passage;
+  if (seller.engine.draining.isDraining) closeBehind(res);
   if (verdict.kind === "free") return proceed();
   const admitted = req[ADMITTED];
   if (verdict.kind === "preflight") {
@@ -369,10 +403,12 @@ function follow(own: Verdict, passage: Passage): unknown {
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
-  const decision = verdict.decide();
+  const decision = verdict.decide(readRequest(req, gate));
   if (!(decision instanceof Promise)) return carryOut(decision, passage, verdict);
-  // Express 4 ignores the promise of a handler that rejects.
-  return decision.then((decided) => carryOut(decided, passage, verdict)).catch(fail);
+  // The client may have disconnected meanwhile. Express 4 ignores the promise of a handler that rejects.
+  return decision
+    .then((decided) => (isDisconnected(res) ? giveBack(decided) : carryOut(decided, passage, verdict)))
+    .catch(fail);
 }
 
 /** The route that a gate is a handler of. Express leaves the last matched route with a request, also behind it. */
@@ -392,7 +428,8 @@ function writePreflight(route: LayerRoute | undefined, res: Response): void {
 function carryOut(decision: Decision, passage: Passage, { price, refusal }: Priced): unknown {
   const { req, res, gate, seller, proceed } = passage;
   if (decision.kind === "pass" && !decision.isGranted) return proceed();
-  if (isOver(res)) return giveBack(decision);
+  // Other middleware, a timeout for example, may have responded while the gate decided.
+  if (res.headersSent || res.writableEnded) return giveBack(decision);
   if (decision.kind === "respond") {
     if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
     return writeResponse(res, decision.response);
@@ -420,11 +457,6 @@ function prepareRun(admission: Admission, req: Request, res: Response, engine: P
   const { app } = req;
   if (admission.isHeld) holdResponse(res, admission, engine, (method, path) => isPricedIn(app, method, path));
   else preparePrepaid(res, admission, engine);
-}
-
-/** Whether the client disconnected, or other middleware (a timeout, for example) responded, while the gate decided. */
-function isOver(res: Response): boolean {
-  return res.headersSent || res.writableEnded || isDisconnected(res);
 }
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */

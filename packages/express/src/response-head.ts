@@ -10,6 +10,7 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } fro
 import {
   asksForPayment,
   EXPOSE_HEADERS,
+  EXPOSED_HEADERS,
   exposeHeaders,
   type GateResponse,
   isOfPayments,
@@ -64,11 +65,15 @@ function copyHeaders(res: ServerResponse, headers: Headers): void {
 /** Of responses whose headers of payments are locked: how we set ours. */
 const UNLOCKED = new WeakMap<ServerResponse, (name: string, value: string | readonly string[]) => unknown>();
 
-/** Sets headers of ours, and replaces those of the same names. */
-export function setHeaders(res: ServerResponse, headers: Headers): void {
+/** Sets headers of ours, and replaces those of the same names. @param but - Lower-case names of those to leave out. */
+export function setHeaders(res: ServerResponse, headers: Headers, but: ReadonlySet<string> = NO_NAMES): void {
   const set = UNLOCKED.get(res) ?? res.setHeader;
-  for (const [name, value] of headers) set.call(res, name, typeof value === "string" ? value : [...value]);
+  for (const [name, value] of headers) {
+    if (!but.has(name.toLowerCase())) set.call(res, name, typeof value === "string" ? value : [...value]);
+  }
 }
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Puts a head back, as far as it has changed. */
 export function restoreHead(res: ServerResponse, head: ResponseHead): void {
@@ -243,7 +248,7 @@ function groupByName<T>(argument: T): T | OutgoingHttpHeaders {
 /** Lets scripts of other origins read the payment headers. Names that are exposed already stay exposed. */
 export function appendExposeHeaders(res: ServerResponse): void {
   const current = res.getHeader(EXPOSE_HEADERS);
-  res.setHeader(EXPOSE_HEADERS, exposeHeaders(current === undefined ? undefined : String(current)));
+  res.setHeader(EXPOSE_HEADERS, current === undefined ? EXPOSED_HEADERS : exposeHeaders(String(current)));
 }
 
 /** Lets scripts of other origins read one more header. */
@@ -302,9 +307,9 @@ export function writeResponse(res: ServerResponse, response: GateResponse): void
 }
 
 /** Middleware in front, such as `cors`, has its own say in `Vary`. */
-function mergeVary(res: ServerResponse, earlier: number | string | readonly string[] | undefined): void {
+function mergeVary(res: ServerResponse, earlier: number | string | readonly string[]): void {
   const now = res.getHeader("vary");
-  if (earlier === undefined || now === earlier) return;
+  if (now === earlier) return;
   const names = [earlier, now].flatMap((value) => String(value).split(",")).map((name) => name.trim());
   const isNew = (name: string, at: number) => names.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === at;
   res.setHeader("Vary", names.filter(isNew).join(", "));
@@ -319,11 +324,8 @@ export function prepareResponse(res: ServerResponse, response: GateResponse): st
   res.statusCode = status;
   res.statusMessage = "";
   const vary = res.getHeader("vary");
-  setHeaders(
-    res,
-    headers.filter(([name]) => !CHUNKED_HEADERS.has(name.toLowerCase())),
-  );
-  mergeVary(res, vary);
+  setHeaders(res, headers, CHUNKED_HEADERS);
+  if (vary !== undefined) mergeVary(res, vary);
   appendExposeHeaders(res);
   const size = Buffer.byteLength(body);
   if (size > 0) res.setHeader("Content-Length", size);

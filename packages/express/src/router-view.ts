@@ -122,6 +122,7 @@ function listReceivers(met: Met, { everywhere, isCharged }: Walked): readonly Re
   }
   const names = (method: string) =>
     !isCharged &&
+    ![...tablesAt(met.layer)].some(([table]) => hasPrices(table, met.layer)) &&
     [method, method === "HEAD" ? "GET" : method].some((one) => namesMethod(met.route, one)) &&
     chargesOf(met.route, method).length === 0;
   return [...gates, { ...more, handler, kind, paths, takesAll: everywhere.has(handler), names }];
@@ -150,6 +151,11 @@ function methodsByGates(route: LayerRoute): readonly Pick<RegisteredRoute, "meth
     else same.methods.push(name.toUpperCase());
   }
   return found;
+}
+
+/** Whether keys price a handler, whatever the path is. */
+export function hasPrices(gate: WalkedGate, layer: Layer): boolean {
+  return isTable(gate) && gate.pricesAt(layer).length > 0;
 }
 
 /** The gates among a route's handlers, each once: `app.all` registers a handler once for each method. */

@@ -334,9 +334,12 @@ function bindHook(hook: Hook, hooks: object): Hook {
 export class Hooks {
   readonly #hooks: PaymentHooks;
   readonly #deps: HooksDeps;
+  /** Whether there is an `onRequest`, busy or not. */
+  readonly hasOnRequest: boolean;
 
   constructor(hooks: PaymentHooks, deps: HooksDeps) {
     this.#hooks = hooks;
+    this.hasOnRequest = hooks.onRequest !== undefined;
     this.#deps = deps;
   }
 
@@ -348,7 +351,7 @@ export class Hooks {
 
   /** Whether every request has to be asked about. */
   get asksAboutRequests(): boolean {
-    return this.#hooks.onRequest !== undefined && this.#find("onRequest") !== undefined;
+    return this.#find("onRequest") !== undefined;
   }
 
   /** Asks `onRequest`. */

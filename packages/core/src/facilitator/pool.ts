@@ -118,11 +118,10 @@ export function createFacilitatorPool(
   entries: readonly FacilitatorEntry[],
   options: PoolOptions = {},
 ): FacilitatorPool {
-  let revision = 0;
   /** Who can take an offer, looked up once for each revision. */
   let known = new WeakMap<PaymentRequirements, readonly PoolMember[]>();
   const { members, clock } = createMembers(entries, options, () => {
-    revision++;
+    pool.revision++;
     known = new WeakMap();
   });
   const ableFor = (requirements: PaymentRequirements) => {
@@ -142,7 +141,7 @@ export function createFacilitatorPool(
     await Promise.all(members.map(({ asked }) => asked));
   };
 
-  return {
+  const pool: FacilitatorPool & { revision: number } = {
     verify(request, more = {}) {
       return verify({ request, members: askableFirst(ableFor(request.paymentRequirements)), memory }, more);
     },
@@ -178,9 +177,7 @@ export function createFacilitatorPool(
     kindExtra: (scheme, network) => chosenKind(members, scheme, network)?.extra,
     spelling: (scheme, network) => spelledAs(chosenKind(members, scheme, network), network),
     extensions: (scheme, network) => chosenFor(members, scheme, network)?.extensions() ?? [],
-    get revision() {
-      return revision;
-    },
+    revision: 0,
     facilitatorOf: (payment) => memory.find(payment)?.name,
     silent: () =>
       members.flatMap((member) => {
@@ -194,6 +191,7 @@ export function createFacilitatorPool(
       for (const member of members) member.close();
     },
   };
+  return pool;
 }
 
 function chosenKind(members: readonly PoolMember[], scheme: string, network: string): SupportedKind | undefined {

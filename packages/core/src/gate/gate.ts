@@ -139,25 +139,25 @@ export class Gate {
   /** Decides a request in front of the routes. */
   decide(table: ResolvedTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
     const verdict = this.inFront(table, request);
-    if (verdict.kind === "priced") return verdict.decide();
+    if (verdict.kind === "priced") return verdict.decide(request);
     return verdict.kind === "refused" ? respond(verdict.response) : PASS;
   }
 
   /** Finds the key of a table that prices a request in front of the routes. */
   inFront(table: ResolvedTable<PricedRoute>, request: GateRequest): Verdict {
-    return toVerdict(table.inFront(request), request, this);
+    return toVerdict(table.inFront(request), this);
   }
 
   /** Finds the key of a table that prices a request at a handler. */
   atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
-    return toVerdict(table.atHandler(handler, { ...where, method: request.method }), request, this);
+    return toVerdict(table.atHandler(handler, { ...where, method: request.method }), this);
   }
 
   /** Finds the key of a table that names a request. */
   named(table: ResolvedTable<PricedRoute>, request: GateRequest, mounts: readonly string[]): Verdict {
     const candidate = table.named({ method: request.method, fullPath: fullPathOf(request), mounts });
     const isPriced = candidate !== undefined && !candidate.entry.value.isFree;
-    return toVerdict(isPriced ? { kind: "priced", candidate } : { kind: "free" }, request, this);
+    return toVerdict(isPriced ? { kind: "priced", candidate } : { kind: "free" }, this);
   }
 
   /** Refuses a request at a route's handler that none of the handler's keys names, or that has paid another price. */
@@ -170,9 +170,9 @@ export class Gate {
   decideAt(route: PricedRoute, request: GateRequest, locate: () => Place): Decision | Promise<Decision> {
     if (route.isFree) return PASS;
     try {
-      const matched = this.#match(route, request, locate);
-      const mustWait = route.hooks.asksAboutRequests || route.isPending() || route.priceFor !== undefined;
-      if (!mustWait && !hasPayment(request)) {
+      const isUnpaid = request.payment === undefined && request.paymentSignature === undefined;
+      const matched = this.#match(route, request, { locate, arrival: isUnpaid ? 0 : this.#deps.inFlight.next() });
+      if (isUnpaid && !mustWait(route)) {
         const asked = this.#challenge(matched);
         const isUsual = route.bodies.unavailableBody === undefined;
         return isUsual ? asked : this.#withOwnBody(Promise.resolve(asked), matched);
@@ -194,9 +194,9 @@ export class Gate {
   /** Asks a client to pay at one route, whatever its request carries. No hook is asked. It passes if there is nothing to pay. */
   async challengeAt(route: PricedRoute, request: GateRequest, locate: () => Place): Promise<Decision> {
     try {
-      const matched = this.#match(route, request, locate);
+      const matched = this.#match(route, request, { locate, arrival: 0 });
       if (route.priceFor !== undefined) await this.#deps.openStore.open();
-      if (route.isPending()) await this.#deps.facilitator.ready();
+      if (isPending(route)) await this.#deps.facilitator.ready();
       const priced = await this.#price(matched, undefined);
       if ("unpriced" in priced) return this.#unpriced(matched, priced.unpriced);
       return priced.isFree ? PASS : this.#challenge({ ...matched, route: priced });
@@ -205,11 +205,15 @@ export class Gate {
     }
   }
 
-  #match(route: PricedRoute, request: GateRequest, locate: () => Place): MatchedRequest {
+  #match(
+    route: PricedRoute,
+    request: GateRequest,
+    { locate, arrival }: Pick<MatchedRequest, "locate" | "arrival">,
+  ): MatchedRequest {
     const url = request.resource ?? route.url ?? resourceUrl(request, this.#deps.publicUrls);
     const isOther = request.resource === undefined && route.url !== undefined && route.isHttp;
     const requestUrl = isOther ? resourceUrl(request, this.#deps.publicUrls) : url;
-    const matched = { route, request, url, requestUrl, locate, arrival: this.#deps.inFlight.next() };
+    const matched = { route, request, url, requestUrl, locate, arrival };
     this.#noteUrl(matched);
     return matched;
   }
@@ -233,7 +237,7 @@ export class Gate {
 
     // 2. The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked what it supports.
     await this.#openStore(matched);
-    if (matched.route.isPending()) await facilitator.ready();
+    if (isPending(matched.route)) await facilitator.ready();
     const decoded = decodePaymentOf(request);
     const route = await this.#price(matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
     if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
@@ -297,7 +301,7 @@ export class Gate {
   async #deny(matched: MatchedRequest, denial: Denied): Promise<Decision> {
     if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
     await this.#openStore(matched);
-    if (matched.route.isPending()) await this.#deps.facilitator.ready();
+    if (isPending(matched.route)) await this.#deps.facilitator.ready();
     const route = await this.#price(matched, undefined);
     if ("unpriced" in route) return this.#unpriced(matched, route.unpriced);
     // There is nothing to pay.
@@ -536,7 +540,7 @@ export class Gate {
       nowSeconds: Math.floor(this.#deps.now() / 1000),
     };
     const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
-    if (!("unpriced" in priced) && !priced.isFree && priced.isPending()) await this.#deps.facilitator.ready();
+    if (!("unpriced" in priced) && !priced.isFree && isPending(priced)) await this.#deps.facilitator.ready();
     return priced;
   }
 
@@ -563,14 +567,16 @@ export class Gate {
     const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
     const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
     const occasion = toOccasion(matched, error);
-    const view = route.isHttp ? viewOf(request) : undefined;
+    const view = route.isHttp && request.accept !== undefined ? viewOf(request) : undefined;
     const response =
       view === undefined
         ? challenge(route, occasion, { status: 402 })
         : this.#deps.pages.show(view, { matched, occasion });
-    const finish = (made: GateResponse) => this.#challenged(matched, made, view !== undefined);
-    if (!(response instanceof Promise)) return finish(response);
-    return response.then(finish).catch((failure) => this.#failed(failure, route.key, request));
+    const isPage = view !== undefined;
+    if (!(response instanceof Promise)) return this.#challenged(matched, response, isPage);
+    return response
+      .then((made) => this.#challenged(matched, made, isPage))
+      .catch((failure) => this.#failed(failure, route.key, request));
   }
 
   #challenged(matched: MatchedRequest, response: GateResponse, isPage: boolean): Decision | Promise<Decision> {
@@ -681,8 +687,18 @@ export class Gate {
     if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
     if (route.url !== undefined || request.resource !== undefined) return;
     if (publicUrls.publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
-    if (isForeignHost(request, publicUrls)) findings.add(foreignHostFinding());
+    if (publicUrls.allowedHosts.length > 0 && isForeignHost(request, publicUrls)) findings.add(foreignHostFinding());
   }
+}
+
+/** Whether somebody has to be asked before a request at a route can be answered. */
+function mustWait(route: PricedRoute): boolean {
+  const { hooks, priceFor } = route;
+  return priceFor !== undefined || isPending(route) || (hooks.hasOnRequest && hooks.asksAboutRequests);
+}
+
+function isPending({ isPending }: PricedRoute): boolean {
+  return isPending?.() === true;
 }
 
 const UNEXPECTED = "unexpected_verify_error";

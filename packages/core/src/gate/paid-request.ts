@@ -38,7 +38,7 @@ export interface MatchedRequest {
   readonly requestUrl: string;
   /** Route template and path parameters. Found out only when they are needed. */
   readonly locate: () => Place;
-  /** When it arrived, by `InFlight.next`. */
+  /** When it arrived, by `InFlight.next`; 0 without a payment. */
   readonly arrival: number;
 }
 

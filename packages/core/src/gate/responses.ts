@@ -67,9 +67,22 @@ export function challenge(
 ): AwaitedResponse {
   const route = available();
   if (route === undefined) return unavailable(receipt);
+  if (status === 402 && receipt === undefined && route.askingChallenge === undefined)
+    return challengeAlone(route.challenge(occasion));
   return withChallenge(route, occasion, ({ body, header }) =>
     json(status, body, [[PAYMENT_REQUIRED, header], ...receiptHeaders(receipt)]),
   );
+}
+
+/** A route sends one challenge again and again. */
+const alone = new WeakMap<WrittenChallenge, GateResponse>();
+
+function challengeAlone(written: WrittenChallenge): GateResponse {
+  const known = alone.get(written);
+  if (known !== undefined) return known;
+  const response = json(402, written.body, [[PAYMENT_REQUIRED, written.header]]);
+  alone.set(written, response);
+  return response;
 }
 
 /** Where a page for browsers is written. */

@@ -11,7 +11,7 @@ import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
 import type { Decision } from "./admission.js";
 import { ambiguousPath, type GateResponse } from "./responses.js";
 
-/** Whether a request is priced, and what decides it. */
+/** Whether a request is priced, and what decides it. It is the same for every request that is spelled like it. */
 export type Verdict =
   | { readonly kind: "free" }
   /** `price` is the same object for all requests that a key prices. */
@@ -20,7 +20,7 @@ export type Verdict =
       readonly price: PaidRequestPolicy;
       /** The path of the key that names the request; `undefined`: none does. */
       readonly form?: PathForm | undefined;
-      decide(): Decision | Promise<Decision>;
+      decide(request: GateRequest): Decision | Promise<Decision>;
       /** The response to a request that has paid another price. */
       refusal(): GateResponse;
     }
@@ -47,14 +47,7 @@ interface Judge {
   refuseAt(price: PricedRoute): GateResponse;
 }
 
-export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest, judge: Judge): Verdict {
-  const priced = (price: PricedRoute, locate: () => Place, form?: PathForm): Verdict => ({
-    kind: "priced",
-    price,
-    form,
-    decide: () => judge.decideAt(price, request, locate),
-    refusal: () => judge.refuseAt(price),
-  });
+export function toVerdict(coverage: Coverage<PricedRoute>, judge: Judge): Verdict {
   switch (coverage.kind) {
     case "free":
       return FREE;
@@ -65,13 +58,24 @@ export function toVerdict(coverage: Coverage<PricedRoute>, request: GateRequest,
     case "unnamed":
       return { kind: "refused", response: judge.refuseAt(coverage.entry.value) };
     case "bound":
-      return priced(coverage.entry.value, () => NOWHERE);
+      return priced(coverage.entry.value, judge, () => NOWHERE);
     case "priced": {
       const { candidate } = coverage;
-      const mounted = candidate.mountTemplate === undefined ? request : candidate;
-      return priced(candidate.entry.value, () => placeOf(candidate, mounted), candidate.form);
+      const { entry, form, mountTemplate } = candidate;
+      const locate = (request: GateRequest) => placeOf(candidate, mountTemplate === undefined ? request : candidate);
+      return priced(entry.value, judge, locate, form);
     }
     default:
       return coverage satisfies never;
   }
+}
+
+function priced(price: PricedRoute, judge: Judge, locate: (request: GateRequest) => Place, form?: PathForm): Verdict {
+  return {
+    kind: "priced",
+    price,
+    form,
+    decide: (request) => judge.decideAt(price, request, () => locate(request)),
+    refusal: () => judge.refuseAt(price),
+  };
 }

@@ -42,8 +42,8 @@ export type Supporters = Pick<FacilitatorPool, "supports" | "kindExtra" | "spell
 export interface AvailableOffers {
   /** The route as it can be paid for right now; `undefined`: no offer is available. Made anew only when support changes. */
   readonly available: () => AvailableRoute | undefined;
-  /** Whether a facilitator that the offers depend on has not been asked yet. */
-  readonly isPending: () => boolean;
+  /** Whether a facilitator that the offers depend on has not been asked yet. `undefined`: they depend on none. */
+  readonly isPending: (() => boolean) | undefined;
   /**
    * An offer as a client saw it, with what a facilitator added to it. It is found by the `extra` that the client sent
    * back. `undefined`: no facilitator has said yet what it adds.
@@ -79,10 +79,13 @@ export function createAvailableOffers(
   };
   return {
     available,
-    isPending() {
-      if (waiting.length > 0) available();
-      return isPending;
-    },
+    isPending:
+      waiting.length === 0
+        ? undefined
+        : () => {
+            available();
+            return isPending;
+          },
     offerFor(offer, clientsExtra) {
       available();
       return completions.get(offer)?.find(clientsExtra);

@@ -114,7 +114,9 @@ export function compileChallenge(
     const { url, method, error } = occasion;
     // Keeping the occasion would keep its request in memory.
     const moment = { url, method, error, extensions: subject.declareAt(occasion) };
-    if (last !== undefined && isSame(last.moment, moment)) return last.written;
+    const known = last?.moment;
+    const isSame = known?.url === url && known.method === method && known.error === error;
+    if (last !== undefined && isSame && known.extensions === moment.extensions) return last.written;
     const written = writeChallenge(subject, moment);
     onLeftOut(written.leftOut);
     if (written.body.length <= MAX_KEPT) last = { moment, written };
@@ -153,10 +155,6 @@ const MAX_KEPT = 4 * HEADER_BUDGET;
 
 /** One request and its declarations. */
 type Moment = Pick<ChallengeOccasion, "url" | "method" | "error"> & { readonly extensions: Extensions | undefined };
-
-function isSame(a: Moment, b: Moment): boolean {
-  return a.url === b.url && a.method === b.method && a.error === b.error && a.extensions === b.extensions;
-}
 
 /**
  * Writes the challenge, and for the header as much of it as fits.

@@ -204,7 +204,8 @@ export function createPricedRoute(
   const sale = nameSale(terms.key, dynamic, { isTool: !terms.isHttp });
   return Object.freeze({
     ...fixed,
-    isPending: () => fixed.isPending() || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
+    isPending: () =>
+      fixed.isPending?.() === true || dynamic.some((terms) => isWaitingForSupport(terms, { facilitators })),
     async priceFor(occasion: PricingOccasion) {
       const named = { ...occasion, binding: [sale, ...occasion.binding] };
       const priced = await priceRequest(options, named, { quotes, facilitators, timer });

@@ -26,12 +26,13 @@ const FALLBACK_ORIGIN = "http://localhost";
 
 /** The URL of the requested resource, in ASCII. The client's host only counts if the seller set none. */
 export function resourceUrl(request: GateRequest, config: PublicUrlSettings): string {
-  const { origin } = originFor(request.origin, config);
+  const origin = config.publicUrl ?? allowedOrigin(request.origin, config) ?? FALLBACK_ORIGIN;
   const search = config.includeQuery ? request.search : "";
   const { mountPath, path } = request;
   // The framework adds the slash at the root of a mount. A client that did not send it, and a catalog, know no such path.
   const isMount = path === "/" && mountPath !== "" && request.endsInSlash !== true;
-  return origin + encodeUnsafe((isMount ? mountPath : mountPath + path) + search);
+  const target = (isMount ? mountPath : mountPath + path) + search;
+  return origin + (target.search(UNSAFE) === -1 ? target : target.replace(UNSAFE, encodeLatin1));
 }
 
 /** The origin by which clients reach the server. It is certain if the seller set it; otherwise the request has it. */
@@ -41,7 +42,7 @@ export function originFor(
 ): { readonly origin: string; readonly isCertain: boolean } {
   const { publicUrl } = config;
   if (publicUrl !== undefined) return { origin: publicUrl, isCertain: true };
-  return { origin: allowedOrigin({ origin }, config) ?? FALLBACK_ORIGIN, isCertain: false };
+  return { origin: allowedOrigin(origin, config) ?? FALLBACK_ORIGIN, isCertain: false };
 }
 
 /** Whether the client used a host that the seller did not list. */
@@ -56,12 +57,12 @@ export function isForeignHost(
 
 /** The first allowed host replaces a host that is not allowed. */
 function allowedOrigin(
-  request: Pick<GateRequest, "origin">,
-  config: Pick<PublicUrlSettings, "publicUrl" | "allowedHosts">,
+  origin: string | undefined,
+  { allowedHosts }: Pick<PublicUrlSettings, "allowedHosts">,
 ): string | undefined {
-  if (!isForeignHost(request, config)) return request.origin;
-  const scheme = request.origin?.startsWith("http://") === true ? "http" : "https";
-  return `${scheme}://${config.allowedHosts[0]}`;
+  if (allowedHosts.length === 0 || (origin !== undefined && isAllowed(origin, allowedHosts))) return origin;
+  const scheme = origin?.startsWith("http://") === true ? "http" : "https";
+  return `${scheme}://${allowedHosts[0]}`;
 }
 
 function isAllowed(origin: string, allowedHosts: readonly string[]): boolean {
@@ -98,12 +99,8 @@ export function ownPathOf(
 /** Stands for the host of a relative URL. */
 const UNKNOWN_HOST = "unknown.invalid:1";
 
-const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
-
 /** Node passes on bytes that are not allowed in a URL, such as `<` and `"`. A page that shows the URL must be safe. */
-function encodeUnsafe(text: string): string {
-  return text.search(UNSAFE) === -1 ? text : text.replace(UNSAFE, encodeLatin1);
-}
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@%/?]/g;
 
 /** Node reads the target of a request as Latin-1, one character for each byte. */
 function encodeLatin1(character: string): string {

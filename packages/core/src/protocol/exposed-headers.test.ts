@@ -1,12 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { exposeHeaders } from "./headers.js";
+import { EXPOSED_HEADERS, exposeHeaders } from "./headers.js";
 
 const OURS = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, EXTENSION-RESPONSES, PAYMENT-RETRY-TOKEN";
 
+test("where none are exposed, ours are", () => {
+  expect(EXPOSED_HEADERS).toBe(OURS);
+});
+
 describe("exposeHeaders", () => {
-  test.each<[current: string | undefined, expected: string, why: string]>([
-    [undefined, OURS, "none set"],
+  test.each<[current: string, expected: string, why: string]>([
     ["  ", OURS, "an empty one"],
     ["ETag", `ETag, ${OURS}`, "the app's headers stay"],
     [OURS, OURS, "already there"],

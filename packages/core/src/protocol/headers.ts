@@ -177,11 +177,12 @@ export const PAYMENT_ERROR = "PAYMENT-ERROR";
 export const EXPOSE_HEADERS = "Access-Control-Expose-Headers";
 
 const OURS = [PAYMENT_REQUIRED, PAYMENT_RESPONSE, EXTENSION_RESPONSES, PAYMENT_RETRY_TOKEN];
-const ALL_OURS = OURS.join(", ");
+/** What scripts of other origins may read where nothing is exposed yet. */
+export const EXPOSED_HEADERS: string = OURS.join(", ");
 
 /** Appends our headers to those already exposed. A `*` does not expose them for requests with credentials. */
-export function exposeHeaders(current: string | undefined): string {
-  if (current === undefined || current.trim() === "") return ALL_OURS;
+export function exposeHeaders(current: string): string {
+  if (current.trim() === "") return EXPOSED_HEADERS;
   const names = current.split(",").map((name) => name.trim().toUpperCase());
   const missing = OURS.filter((name) => !names.includes(name));
   return missing.length === 0 ? current : `${current}, ${missing.join(", ")}`;

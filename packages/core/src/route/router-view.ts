@@ -29,7 +29,7 @@ export interface Receiver {
   readonly paths: readonly string[] | undefined;
   /** Whether it takes every path of the app; of a function, every path of its router. */
   readonly takesAll: boolean;
-  /** Of a route: whether it was registered for a method by name, and has no price of its own for it. */
+  /** Of a route: whether it was registered for a method by name, and has no price of its own for it, nor a table's. */
   readonly names: (method: string) => boolean;
   /** Whether it is Express's file server, as far as its name tells. Only findings depend on it. */
   readonly isFiles: boolean;
