@@ -51,8 +51,10 @@ export class CallQueue {
   /** Waits for a place. `false`: too many calls wait already, or it has waited too long. Otherwise {@link leave} is called once. */
   enter(source: string): boolean | Promise<boolean> {
     const waiting = this.#waitingOf.get(source);
-    if (waiting === undefined && this.#hasPlace(source)) {
-      this.#begin(source);
+    const inFlight = this.#inFlightOf.get(source) ?? 0;
+    if (waiting === undefined && inFlight < this.#open - this.#inFlight) {
+      this.#inFlight++;
+      this.#inFlightOf.set(source, inFlight + 1);
       return true;
     }
     if ((waiting?.size ?? 0) >= this.#limits.waiting - this.#waiting) return false;
@@ -65,7 +67,11 @@ export class CallQueue {
     const left = (this.#inFlightOf.get(source) ?? 1) - 1;
     if (left === 0) this.#inFlightOf.delete(source);
     else this.#inFlightOf.set(source, left);
-    for (let next = this.#next(); next !== undefined; next = this.#next()) next.begin();
+    while (this.#waiting > 0) {
+      const next = this.#next();
+      if (next === undefined) return;
+      next.begin();
+    }
   }
 
   /** The facilitator responded, or asked for fewer calls. Called before {@link leave}. */
@@ -74,22 +80,14 @@ export class CallQueue {
     else this.#open = Math.max(this.#open >> 1, 1);
   }
 
-  #hasPlace(source: string): boolean {
-    return (this.#inFlightOf.get(source) ?? 0) < this.#open - this.#inFlight;
-  }
-
-  #begin(source: string): void {
-    this.#inFlight++;
-    this.#inFlightOf.set(source, (this.#inFlightOf.get(source) ?? 0) + 1);
-  }
-
   #wait(source: string): Promise<boolean> {
     return new Promise((resolve) => {
       const waiting: Waiting = {
         begin: () => {
           cancel();
           this.#forget(source, waiting);
-          this.#begin(source);
+          this.#inFlight++;
+          this.#inFlightOf.set(source, (this.#inFlightOf.get(source) ?? 0) + 1);
           resolve(true);
         },
       };
@@ -103,7 +101,8 @@ export class CallQueue {
   }
 
   #next(): Waiting | undefined {
-    for (const [source, [first]] of this.#waitingOf) if (this.#hasPlace(source)) return first;
+    const left = this.#open - this.#inFlight;
+    for (const [source, [first]] of this.#waitingOf) if ((this.#inFlightOf.get(source) ?? 0) < left) return first;
     return undefined;
   }
 

@@ -175,6 +175,7 @@ class Breaker implements CircuitBreaker {
   }
 
   admit(payer: string): number {
+    if (this.#openUntilMs === undefined && this.#payers.size === 0) return 0;
     const current = this.state();
     const isBarred = current === "open" || this.#failuresOf(payer, current) !== undefined;
     if (isBarred) return this.retryAfterSeconds(payer);
@@ -288,7 +289,7 @@ class CallPermit implements Permit {
   }
 
   responded(): void {
-    this.#breaker.end(this.#way);
+    if (this.#way !== "closed") this.#breaker.end(this.#way);
     this.#breaker.close(this.#payer);
   }
 
