@@ -20,7 +20,8 @@ export function isDisconnected(res: ServerResponse): boolean {
 
 /** Whether the client has disconnected, or Node is about to close the connection because the client ended it. */
 export function hasLeft(res: ServerResponse): boolean {
-  return isDisconnected(res) || hasEnded(res.req.socket);
+  const { socket } = res.req;
+  return res.destroyed || socket.destroyed || hasEnded(socket);
 }
 
 /** Whether the client has ended its connection. A plain object in place of a socket does not say. */
@@ -41,7 +42,8 @@ export function takesWholeOnly(res: ServerResponse): boolean {
 /** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
 export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) => void): void {
   let isDelivered = false;
-  const stopWatching = connectionOf(res).onClosed(close);
+  const { listeners } = connectionOf(res);
+  listeners.add(close);
   // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
   res.on("finish", () => {
     isDelivered = !isDisconnected(res);
@@ -52,17 +54,9 @@ export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) =
 
   function close(): void {
     res.off("close", close);
-    stopWatching();
+    listeners.delete(close);
     listener(isDelivered);
   }
-}
-
-/**
- * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
- * behind the end of its response. In plain Node the response is out by then; here it goes out first.
- */
-export function keepOpen(res: ServerResponse): KeptOpen {
-  return new KeptOpen(connectionOf(res));
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -90,59 +84,44 @@ function connectionOf({ req: { socket } }: ServerResponse): Connection {
 
 /** One connection. Its socket has one listener of ours, however many responses are on it. */
 class Connection {
-  readonly #socket: Socket;
-  readonly #listeners = new Set<() => void>();
+  readonly socket: Socket;
+  /** Called when it closes. */
+  readonly listeners = new Set<() => void>();
   /** How many responses have ended and are held. While there are any, the socket is not destroyed. */
-  #held = 0;
+  held = 0;
   /** The same, and those that are being sent. After the last one, the socket is destroyed if that was asked for. */
-  #unsent = 0;
-  #isDestroyPutOff = false;
+  unsent = 0;
+  isDestroyPutOff = false;
 
   constructor(socket: Socket) {
-    this.#socket = socket;
+    this.socket = socket;
     if (isWatchable(socket)) {
       socket.once("close", () => {
-        for (const listener of this.#listeners) listener();
+        for (const listener of this.listeners) listener();
       });
     }
     const { destroy } = socket;
     Reflect.set(socket, "destroy", (error?: Error) => {
       // An error comes from the network. A socket that is no longer writable has lost its client.
-      if (error || this.#held === 0 || hasEnded(socket) || isCutOff(socket)) return destroy.call(socket, error);
-      this.#isDestroyPutOff = true;
+      if (error || this.held === 0 || hasEnded(socket) || isCutOff(socket)) return destroy.call(socket, error);
+      this.isDestroyPutOff = true;
       return socket;
     });
   }
-
-  /** Returns a function that removes the listener. */
-  onClosed(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  hold(): void {
-    this.#held += 1;
-    this.#unsent += 1;
-  }
-
-  release(): void {
-    this.#held -= 1;
-  }
-
-  done(): void {
-    this.#unsent -= 1;
-    if (this.#isDestroyPutOff && this.#unsent === 0) this.#socket.destroy();
-  }
 }
 
-/** A connection that stays open for one response. */
+/**
+ * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
+ * behind the end of its response. In plain Node the response is out by then; here it goes out first.
+ */
 export class KeptOpen {
   readonly #connection: Connection;
   #isHeld = true;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    connection.hold();
+  constructor(res: ServerResponse) {
+    this.#connection = connectionOf(res);
+    this.#connection.held += 1;
+    this.#connection.unsent += 1;
   }
 
   /** Whether the response is held still. */
@@ -152,12 +131,14 @@ export class KeptOpen {
 
   /** The response goes out, or is dropped. Later calls do nothing. */
   release(): void {
-    if (this.#isHeld) this.#connection.release();
+    if (this.#isHeld) this.#connection.held -= 1;
     this.#isHeld = false;
   }
 
   /** The connection is done with the response. Called once, after {@link release}. */
   done(): void {
-    this.#connection.done();
+    const connection = this.#connection;
+    connection.unsent -= 1;
+    if (connection.isDestroyPutOff && connection.unsent === 0) connection.socket.destroy();
   }
 }

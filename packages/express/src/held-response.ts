@@ -12,7 +12,7 @@
 import type { ServerResponse } from "node:http";
 import type { PaymentsEngine } from "@farebox/core";
 import type { GateResponse, HandlerResponse, HeldAdmission, Release, Uncharged } from "@farebox/core/adapter";
-import { hasLeft, isDisconnected, type KeptOpen, keepOpen, onClosed, takesWholeOnly } from "./connection.js";
+import { hasLeft, isDisconnected, KeptOpen, onClosed, takesWholeOnly } from "./connection.js";
 import { type ChargedChunk, MeteredResponse } from "./metered-response.js";
 import {
   appendExposeHeaders,
@@ -285,7 +285,7 @@ class HeldResponse {
       this.#call("end", [chunk]);
       return;
     }
-    if (this.#phase !== "dropped") this.#keptOpen = keepOpen(this.#res);
+    if (this.#phase !== "dropped") this.#keptOpen = new KeptOpen(this.#res);
     this.#lastChunk = chunk;
     this.#hold(chunk?.byteLength ?? 0);
     void this.#decide();
@@ -391,7 +391,7 @@ class HeldResponse {
       if (metering !== undefined && response.body === undefined) {
         // It may reach the ceiling before its first byte is out.
         metering.onStop(() => {
-          this.#keptOpen ??= keepOpen(this.#res);
+          this.#keptOpen ??= new KeptOpen(this.#res);
         });
         const release = await metering.start(given);
         const isLive = release.kind === "release" && release.paid;

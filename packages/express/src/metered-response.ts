@@ -12,7 +12,7 @@
  */
 import { ServerResponse } from "node:http";
 import { type Metering, type StopReason, streamTrailers } from "@farebox/core/adapter";
-import { isDisconnected, type KeptOpen, keepOpen } from "./connection.js";
+import { isDisconnected, KeptOpen } from "./connection.js";
 import { appendExposedHeader, isEventStream, listTrailers, type Originals, type Trailers } from "./response-head.js";
 
 type WriteCallback = (error?: Error | null) => void;
@@ -148,7 +148,7 @@ export class MeteredResponse {
   /** From now on only the receipt is written. */
   #takeOver(): void {
     this.#isEnding = true;
-    this.#keptOpen ??= keepOpen(this.#res);
+    this.#keptOpen ??= new KeptOpen(this.#res);
   }
 
   /** So small that Node has room for it: it would call for more chunks otherwise, while parts of this one wait. */

@@ -160,7 +160,7 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
     const verdict = isKnown ? stand?.verdicts.find(req) : undefined;
     if (verdict?.kind === "free" && !engine.draining.isDraining) return next();
     if (verdict !== undefined) {
-      const passage = { req, res, gate, seller, route: undefined, proceed: () => next(), fail: next };
+      const passage = { req, res, gate, seller, route: undefined, proceed: next, fail: next };
       return stand?.isAlone === true ? conclude({ gate, verdict }, passage) : follow(verdict, passage);
     }
     if (req.baseUrl === "") {
@@ -251,7 +251,7 @@ function createHandler(
     }
     if (isMarked) req[MET] = new Map(req[MET]).set(gate as TableGate, req.baseUrl);
     const route = routeOf(req, gate);
-    const passage = { req, res, gate, seller, route, proceed: () => next(), fail: next };
+    const passage = { req, res, gate, seller, route, proceed: next, fail: next };
     return follow(judge(req, { isMarked, route }), passage);
   };
   markHandler(handler, gate);
@@ -266,9 +266,10 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
     const handler = guarded.handler as unknown as RequestHandler;
     const { [ADMITTED]: admitted, method } = req;
     // The usual case: it was asked for in front, and is what it was.
-    const table = admitted !== undefined && isSameRequest(req) ? (admitted.gate as TableGate) : undefined;
+    const isSame = admitted !== undefined && admitted.method === method && admitted.url === req.baseUrl + req.url;
+    const table = isSame || isSameRequest(req) ? (admitted?.gate as TableGate | undefined) : undefined;
     const isAsked = table !== undefined && (tables.has(table) || req[MET]?.has(table) === true);
-    const isSold = isAsked && admitted !== undefined && isAsAdmitted(admitted, req);
+    const isSold = isAsked && admitted !== undefined && (isSame || isAsAdmitted(admitted, req));
     if (isSold && table.sells(layer, admitted.price.priceId)) return handler(req, res, next);
     // Express gives HEAD to each route of a path, also to those that have no handler for it. A charge in a route is its price.
     const isOther = route !== undefined && (!handles(route, method) || chargesOf(route, method).length > 0);
@@ -316,8 +317,10 @@ interface Admitted {
   readonly gate: TableGate | RouteGate;
   readonly price: Priced["price"];
   readonly method: string;
+  readonly baseUrl: string;
   readonly path: string;
-  readonly search: string;
+  /** With its mount and its query. */
+  readonly url: string;
   /** Whether another method, path or query could have had another price, or none. */
   readonly isExact: boolean;
   /** The response if middleware makes another request of it. */
@@ -343,20 +346,20 @@ function passedBy(req: GatedRequest): readonly TableAbove[] {
 /** Whether a request was admitted, and no middleware has made another one of it since. */
 function isSameRequest(req: GatedRequest): boolean {
   const admitted = req[ADMITTED];
-  return admitted !== undefined && admitted.method === req.method && admitted.path === pathIdOf(req);
+  return admitted !== undefined && admitted.method === req.method && pathIdOf(admitted) === pathIdOf(req);
 }
 
 /** Whether it is what it was, as far as its price may depend on that. */
-function isAsAdmitted({ isExact, search }: Admitted, req: GatedRequest): boolean {
-  return !isExact || (isSameRequest(req) && search === searchOf(req));
+function isAsAdmitted({ isExact, url }: Admitted, req: GatedRequest): boolean {
+  return !isExact || (isSameRequest(req) && searchOf(url) === searchOf(req.url));
 }
 
 /** The whole path, without what mounts change about its slashes. */
-function pathIdOf({ baseUrl, path = "/" }: Request): string {
+function pathIdOf({ baseUrl, path = "/" }: Pick<Request, "baseUrl" | "path">): string {
   return `${baseUrl}${path}/`.replace(/\/{2,}/g, "/");
 }
 
-function searchOf({ url }: Request): string {
+function searchOf(url: string): string {
   const at = url.indexOf("?");
   return at === -1 ? "" : url.slice(at);
 }
@@ -436,15 +439,8 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   }
   // A hook decides by the whole request, as a price by request does.
   const isExact = price.isByRequest || decision.kind === "pass";
-  req[ADMITTED] = {
-    gate,
-    price,
-    method: req.method,
-    path: pathIdOf(req),
-    search: isExact ? searchOf(req) : "",
-    isExact,
-    refusal,
-  };
+  const { method, baseUrl, path } = req;
+  req[ADMITTED] = { gate, price, method, baseUrl, path, url: baseUrl + req.url, isExact, refusal };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
   else prepareRun(decision.admission, req, res, seller.engine);
