@@ -55,13 +55,6 @@ export {
 } from "./payment-identifier.js";
 export { InMemorySIWxStorage, type ResourceOf, type SIWxHookEvent, type SIWxStorage } from "./sign-in-access.js";
 export {
-  type CreateSIWxRequestHookOptions,
-  type CreateSIWxSettleHookOptions,
-  createSIWxRequestHook,
-  createSIWxSettleHook,
-  siwxResourceServerExtension,
-} from "./sign-in-hooks.js";
-export {
   parseSIWxHeader,
   type SIWxPayload,
   type SIWxValidationOptions,

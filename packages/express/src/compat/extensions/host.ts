@@ -14,15 +14,14 @@ import type {
   ExtensionDeclaration,
   JsonObject,
   PaymentHooks,
-  PricedRequest,
   SettledContext,
 } from "@farebox/core";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
 import { isPaidInFull, resourceOfGet, toBought, whyUnbound } from "../../extensions/sign-in-access.js";
-import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import { SIGN_IN_WITH_X, type SIWxExtension } from "../../extensions/sign-in-with-x.js";
 import { toRequestContext } from "../translation/context.js";
 import { declaredFor, type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
+import { pricedRequestOf } from "../translation/priced-request.js";
 import type { Registrations } from "../translation/registrations.js";
 import { optionsOf } from "../translation/routes.js";
 import type {
@@ -286,7 +285,7 @@ function toCharged({ requirements, paymentPayload }: SettleResultContext): Param
 
 /** The path by which `sign-in-with-x` of the reference knows a purchase. `undefined`: a path does not tell. */
 function purchaseOf({ adapter }: HTTPRequestContext): string | undefined {
-  const request = (adapter as { readonly [PRICED_REQUEST]?: PricedRequest })[PRICED_REQUEST];
+  const request = pricedRequestOf(adapter);
   if (request === undefined || resourceOfGet(toBought(request)) === undefined) return undefined;
   const { path, search } = request;
   // A path that looks like one with a query is another resource.

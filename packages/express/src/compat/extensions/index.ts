@@ -29,6 +29,13 @@ export {
   EIP2612_GAS_SPONSORING,
   ERC20_APPROVAL_GAS_SPONSORING,
 } from "./gas-sponsoring.js";
+export {
+  type CreateSIWxRequestHookOptions,
+  type CreateSIWxSettleHookOptions,
+  createSIWxRequestHook,
+  createSIWxSettleHook,
+  siwxResourceServerExtension,
+} from "./sign-in-hooks.js";
 
 /** Registered or not, the engine has the extension. */
 export const paymentIdentifierResourceServerExtension: { readonly key: string } = Object.freeze({

@@ -8,8 +8,8 @@
  */
 import type { PricedRequest, PriceRequest } from "@farebox/core";
 import type { Request } from "express";
-import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import type { HTTPAdapter, HTTPRequestContext } from "../types.js";
+import { PRICED_REQUEST } from "./priced-request.js";
 
 /** Reads a request of Express. */
 export class ExpressAdapter implements HTTPAdapter {

@@ -24,7 +24,6 @@ import type {
   SettlingContext,
 } from "@farebox/core";
 import { describeThrown, IS_IDLE } from "@farebox/core/adapter";
-import { PRICED_REQUEST } from "../../extensions/sign-in-hooks.js";
 import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
 import { copyJson, SettleError, thrownByClient, VerifyError } from "../classes/facilitator-client.js";
 import type {
@@ -44,6 +43,7 @@ import type {
 } from "../types.js";
 import { toRequestContext } from "./context.js";
 import { findHooks } from "./notices.js";
+import { pricedRequestOf } from "./priced-request.js";
 import { findScheme, type Registrations } from "./registrations.js";
 import { toFailure } from "./routes.js";
 
@@ -437,7 +437,7 @@ function statusOf(request: PricedRequest | undefined): number | undefined {
  */
 function withRequestedResource(context: SettleResultContext): SettleResultContext {
   const { request } = (context.transportContext ?? {}) as Partial<HTTPTransportContext>;
-  const priced = (request?.adapter as { readonly [PRICED_REQUEST]?: PricedRequest } | undefined)?.[PRICED_REQUEST];
+  const priced = pricedRequestOf(request?.adapter);
   const { resource } = context.paymentPayload;
   if (priced === undefined || resource === undefined) return context;
   const { path, url } = priced;

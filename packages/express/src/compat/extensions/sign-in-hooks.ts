@@ -1,21 +1,29 @@
 /**
- * The extension `sign-in-with-x` as hooks for `onProtectedRequest` and `onAfterSettle` of `@farebox/express/compat`, and the constant of
- * version 2.10 of `@x402/extensions`.
+ * The extension `sign-in-with-x` as hooks for `onProtectedRequest` and `onAfterSettle`, and the constant of version 2.10 of
+ * `@x402/extensions`.
  *
  * @module
  */
 import type { PricedRequest } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, readOrigin } from "./own-host.js";
-import { admit, checkStorage, isPaidInFull, type ResourceOf, resourceOfGet, toBought } from "./sign-in-access.js";
+import { HOST_UNKNOWN, ownUrl, readOrigin } from "../../extensions/own-host.js";
+import {
+  admit,
+  checkStorage,
+  isPaidInFull,
+  type ResourceOf,
+  resourceOfGet,
+  toBought,
+} from "../../extensions/sign-in-access.js";
 import {
   type CreateSIWxOptions,
   challengeFor,
   checkResourceOf,
   SIGN_IN_WITH_X,
   type SIWxDeclaration,
-} from "./sign-in-with-x.js";
+} from "../../extensions/sign-in-with-x.js";
+import { pricedRequestOf } from "../translation/priced-request.js";
 
 /** Options of {@link createSIWxRequestHook}. */
 export interface CreateSIWxRequestHookOptions extends Omit<CreateSIWxOptions, "origin"> {
@@ -30,13 +38,6 @@ export interface CreateSIWxRequestHookOptions extends Omit<CreateSIWxOptions, "o
 
 /** Options of {@link createSIWxSettleHook}. */
 export type CreateSIWxSettleHookOptions = Pick<CreateSIWxOptions, "storage" | "onEvent" | "resourceOf">;
-
-/** The adapter of `@farebox/express/compat`, with the engine's request behind it. */
-export const PRICED_REQUEST: unique symbol = Symbol.for("farebox.pricedRequest");
-
-interface Adapter {
-  readonly [PRICED_REQUEST]?: PricedRequest;
-}
 
 /** The parts of a context that the request hook reads. */
 interface RequestContext {
@@ -73,7 +74,7 @@ export function createSIWxRequestHook(
   const { resourceOf } = options;
   return ours(async ({ adapter, path }: RequestContext, routeConfig?: { readonly accepts?: unknown }) => {
     const header = adapter.getHeader(SIGN_IN_WITH_X);
-    const request = (adapter as Adapter)[PRICED_REQUEST];
+    const request = pricedRequestOf(adapter);
     if (header === undefined || header === "" || request === undefined) return undefined;
     const accepts = routeConfig?.accepts;
     const isAuthOnly = Array.isArray(accepts) && accepts.length === 0;
@@ -127,8 +128,7 @@ export function createSIWxSettleHook(options: CreateSIWxSettleHookOptions): (con
 /** The request of a payment. The client writes the resource of its payment, and might write another. */
 function requestOf(transportContext: unknown): PricedRequest | undefined {
   const request = isJsonObject(transportContext) ? transportContext["request"] : undefined;
-  const adapter = isJsonObject(request) ? request["adapter"] : undefined;
-  return (adapter as Adapter | undefined)?.[PRICED_REQUEST];
+  return isJsonObject(request) ? pricedRequestOf(request["adapter"]) : undefined;
 }
 
 /** The constant of version 2.10: a fresh challenge for each request. Its hooks are registered apart. */
