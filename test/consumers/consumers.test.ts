@@ -31,6 +31,7 @@ const PACKED = [
   "core",
   "evm",
   "express",
+  "extensions",
   "facilitator",
   "farebox",
   "mcp",
@@ -80,13 +81,14 @@ describe("a seller", () => {
       "@farebox/bazaar",
       "@farebox/core",
       "@farebox/express",
+      "@farebox/extensions",
       "@farebox/paywall",
     ]);
   });
 
   test("each package imports what its manifest names, and nothing else", () => {
     const installed = packagesIn(join(folder, "node_modules")).filter((name) => name.startsWith("@farebox/"));
-    expect(installed).toHaveLength(6);
+    expect(installed).toHaveLength(7);
     for (const name of installed) {
       const { dependencies = {}, peerDependencies = {} } = manifestOf(folder, name);
       const named = [name, ...Object.keys({ ...dependencies, ...peerDependencies })];

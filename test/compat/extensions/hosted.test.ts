@@ -25,7 +25,7 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { serve } from "./serving.js";
+import { serve } from "../../serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo: PAY_TO } as const;

@@ -48,8 +48,8 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express, { type Express } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { serve } from "../../serving.js";
 import { browse } from "../stage.js";
-import { serve } from "./serving.js";
 
 const payTo = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 

@@ -17,8 +17,8 @@ import type {
   SettledContext,
 } from "@farebox/core";
 import { isJsonObject, PAYMENT_IDENTIFIER } from "@farebox/core/protocol";
-import { isPaidInFull, resourceOfGet, toBought, whyUnbound } from "../../extensions/sign-in-access.js";
-import { SIGN_IN_WITH_X, type SIWxExtension } from "../../extensions/sign-in-with-x.js";
+import { SIGN_IN_WITH_X, type SIWxExtension } from "@farebox/extensions";
+import { isPaidInFull, resourceOfGet, toBought, whyUnbound } from "@farebox/extensions/internal";
 import { toRequestContext } from "../translation/context.js";
 import { declaredFor, type HooksContext, toNativeHooks, toRequestHook } from "../translation/hooks.js";
 import { pricedRequestOf } from "../translation/priced-request.js";

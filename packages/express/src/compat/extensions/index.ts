@@ -4,14 +4,14 @@
  * @see `docs/reference/compat.md`
  * @module
  */
-import { PAYMENT_IDENTIFIER } from "../../extensions/index.js";
+import { PAYMENT_IDENTIFIER } from "@farebox/extensions";
 
 export type {
   CreateSIWxOptions as CreateSIWxHookOptions,
   CreateSIWxOptions as CreateSIWxResourceServerExtensionOptions,
-} from "../../extensions/index.js";
+} from "@farebox/extensions";
 // biome-ignore lint/performance/noReExportAll: each of the extensions is one of the reference's
-export * from "../../extensions/index.js";
+export * from "@farebox/extensions";
 export {
   BAZAAR,
   bazaarResourceServerExtension,

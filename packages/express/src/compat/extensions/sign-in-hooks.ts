@@ -7,22 +7,19 @@
 import type { PricedRequest } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
 import { isJsonObject } from "@farebox/core/protocol";
-import { HOST_UNKNOWN, ownUrl, readOrigin } from "../../extensions/own-host.js";
+import { type CreateSIWxOptions, type ResourceOf, SIGN_IN_WITH_X, type SIWxDeclaration } from "@farebox/extensions";
 import {
   admit,
-  checkStorage,
-  isPaidInFull,
-  type ResourceOf,
-  resourceOfGet,
-  toBought,
-} from "../../extensions/sign-in-access.js";
-import {
-  type CreateSIWxOptions,
   challengeFor,
   checkResourceOf,
-  SIGN_IN_WITH_X,
-  type SIWxDeclaration,
-} from "../../extensions/sign-in-with-x.js";
+  checkStorage,
+  HOST_UNKNOWN,
+  isPaidInFull,
+  ownUrl,
+  readOrigin,
+  resourceOfGet,
+  toBought,
+} from "@farebox/extensions/internal";
 import { pricedRequestOf } from "../translation/priced-request.js";
 
 /** Options of {@link createSIWxRequestHook}. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
+import { SIGN_IN_WITH_X } from "@farebox/extensions";
 import type { HTTPRegistrations } from "../classes/http-resource-server.js";
 import { isStock } from "../classes/schemes.js";
 import type { RouteConfig, RoutesConfig } from "../types.js";

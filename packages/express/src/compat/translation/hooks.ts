@@ -24,7 +24,7 @@ import type {
   SettlingContext,
 } from "@farebox/core";
 import { describeThrown, IS_IDLE } from "@farebox/core/adapter";
-import { SIGN_IN_WITH_X } from "../../extensions/sign-in-with-x.js";
+import { SIGN_IN_WITH_X } from "@farebox/extensions";
 import { copyJson, SettleError, thrownByClient, VerifyError } from "../classes/facilitator-client.js";
 import type {
   Abort,

@@ -4,15 +4,15 @@
  * @module
  */
 import { createPayments } from "@farebox/express";
-import { createSIWxResourceServerExtension, declareSIWxExtension } from "@farebox/express/extensions";
+import { createSIWxResourceServerExtension, declareSIWxExtension } from "@farebox/extensions";
 import { createTestFacilitator } from "@farebox/testing";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { createSIWxPayload, encodeSIWxHeader, type SIWxExtension } from "@x402/extensions/sign-in-with-x";
 import type { Express, RequestHandler } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { VERSIONS } from "../../express/shop.js";
-import { serve } from "./serving.js";
+import { VERSIONS } from "../express/shop.js";
+import { serve } from "../serving.js";
 
 const ACCEPTS = { network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" } as const;
 const QUIET = { info() {}, warn() {}, error() {} };

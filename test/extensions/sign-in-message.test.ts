@@ -4,12 +4,7 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
-import {
-  parseSIWxHeader,
-  type SIWxPayload,
-  validateSIWxMessage,
-  verifySIWxSignature,
-} from "@farebox/express/extensions";
+import { parseSIWxHeader, type SIWxPayload, validateSIWxMessage, verifySIWxSignature } from "@farebox/extensions";
 import * as theirs from "@x402/extensions/sign-in-with-x";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";

@@ -9,14 +9,14 @@ import {
   createSIWxResourceServerExtension,
   declareSIWxExtension,
   InMemorySIWxStorage,
-} from "@farebox/express/extensions";
+} from "@farebox/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay } from "@farebox/testing";
 import { createSIWxPayload, encodeSIWxHeader } from "@x402/extensions/sign-in-with-x";
 import express from "express";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
-import { createLeasingStore } from "../../express/shared-store.js";
-import { serve } from "./serving.js";
+import { createLeasingStore } from "../express/shared-store.js";
+import { serve } from "../serving.js";
 
 const NETWORK = "eip155:84532";
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";

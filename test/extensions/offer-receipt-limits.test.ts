@@ -11,7 +11,7 @@ import {
   type OfferReceiptIssuer,
   type OfferReceiptOptions,
   type SignedOffer,
-} from "@farebox/express/extensions";
+} from "@farebox/extensions";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 const OFFER = {

@@ -9,7 +9,7 @@ import {
   createSIWxResourceServerExtension,
   declareSIWxExtension,
   InMemorySIWxStorage,
-} from "@farebox/express/extensions";
+} from "@farebox/extensions";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm";
@@ -23,7 +23,7 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { serve } from "./serving.js";
+import { serve } from "../serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const ACCEPTS = { price: "$0.001", network: "eip155:84532", payTo: PAY_TO } as const;

@@ -9,7 +9,7 @@ import {
   createJWSOfferReceiptIssuer,
   type JWSSigner,
   type OfferReceiptIssuer,
-} from "@farebox/express/extensions";
+} from "@farebox/extensions";
 import {
   createEIP712OfferReceiptIssuer as createTheirs,
   decodeSignedOffers,

@@ -11,7 +11,7 @@ import {
   createOfferReceiptExtension,
   declareOfferReceiptExtension,
   type OfferReceiptIssuer,
-} from "@farebox/express/extensions";
+} from "@farebox/extensions";
 import { createTestFacilitator, pay, type TestFacilitator } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
@@ -22,7 +22,7 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { serve } from "./serving.js";
+import { serve } from "../serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const QUIET = { info() {}, warn() {}, error() {} };

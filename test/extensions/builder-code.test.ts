@@ -5,11 +5,7 @@
  */
 import type { Extension } from "@farebox/core";
 import { ConfigError, paymentMiddleware, type RouteConfig } from "@farebox/express";
-import {
-  BUILDER_CODE,
-  builderCodeResourceServerExtension,
-  declareBuilderCodeExtension,
-} from "@farebox/express/extensions";
+import { BUILDER_CODE, builderCodeResourceServerExtension, declareBuilderCodeExtension } from "@farebox/extensions";
 import { createTestFacilitator } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { ExactEvmScheme } from "@x402/evm";
@@ -22,7 +18,7 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { serve } from "./serving.js";
+import { serve } from "../serving.js";
 
 const PRICED: RouteConfig = {
   accepts: { price: "$0.001", network: "eip155:84532", payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C" },
