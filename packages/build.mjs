@@ -7,7 +7,7 @@
  * A room of core is a folder with a file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and
  * `REQUIRED_ROOM` imports nothing. The other packages' entries are for different processes, a seller's and a facilitator's, and what both
  * need stands in both. `@farebox/express` has the schemes and the catalog's declarations in its file, so that a seller loads two packages
- * and not six. Its other entries, such as `compat`, import that file and each other.
+ * and not six. The entries of `@farebox/compat` are for one process: they import each other.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
@@ -51,7 +51,7 @@ const REQUIRED_ROOM = { entryPoints: ["src/telemetry/index.ts"], format: "cjs", 
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 /** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
-const ONE_PROCESS = new Set(["@farebox/express"]);
+const ONE_PROCESS = new Set(["@farebox/compat"]);
 /** TypeScript 7, a program for each platform, checks in a fifth of the time. Elsewhere TypeScript 5 does, whose API scripts and tests use. */
 const NATIVE = join(PACKAGES, `../node_modules/@typescript/typescript-${process.platform}-${process.arch}/lib/tsc`);
 const TSC = existsSync(NATIVE)

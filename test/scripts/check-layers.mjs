@@ -35,7 +35,8 @@ const PACKAGES = {
   paywall: ["core", "bazaar"],
   cli: ["core", "avm", "bazaar", "catalog", "evm", "express", "facilitator", "stores", "svm", "testing"],
   facilitator: ["core", "bazaar", "paywall"],
-  express: ["core", "avm", "bazaar", "evm", "extensions", "paywall", "svm"],
+  compat: ["core", "evm", "express", "extensions"],
+  express: ["core", "avm", "bazaar", "evm", "paywall", "svm"],
   extensions: ["core", "evm", "svm"],
   mcp: ["core", "bazaar"],
   stores: ["core"],
@@ -117,6 +118,7 @@ const ROOMS = new Set(["facilitator-side", "ledger-queries", "telemetry"]);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
+  "@farebox/compat",
   "@farebox/core",
   "@farebox/core/adapter",
   "@farebox/core/facilitator",

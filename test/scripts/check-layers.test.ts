@@ -47,6 +47,8 @@ const SOUND: Record<string, string> = {
   "packages/svm/src/facilitator/index.ts": 'export { Connection } from "@solana/web3.js";',
   "packages/express/package.json": manifest("express"),
   "packages/express/src/index.ts": 'export { gate } from "@farebox/evm";',
+  "packages/compat/package.json": manifest("compat"),
+  "packages/compat/src/index.ts": 'export { gate } from "@farebox/express";',
   "packages/extensions/package.json": manifest("extensions", { "./internal": { default: "./dist/internal.js" } }),
   "packages/extensions/src/index.ts": 'export { gate } from "@farebox/evm";',
   "packages/extensions/src/internal.ts": 'export * from "./index.js";',

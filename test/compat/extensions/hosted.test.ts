@@ -5,14 +5,9 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { HTTPFacilitatorClient, type HTTPRequestContext, paymentMiddleware, x402ResourceServer } from "@farebox/compat";
+import * as ours from "@farebox/compat/extensions";
 import type { Logger } from "@farebox/express";
-import {
-  HTTPFacilitatorClient,
-  type HTTPRequestContext,
-  paymentMiddleware,
-  x402ResourceServer,
-} from "@farebox/express/compat";
-import * as ours from "@farebox/express/compat/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";

@@ -12,7 +12,7 @@ import {
   parseSIWxHeader,
   siwxResourceServerExtension,
   verifySIWxSignature,
-} from "@farebox/express/compat/extensions";
+} from "@farebox/compat/extensions";
 import * as theirs from "@x402/extensions/sign-in-with-x";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test, vi } from "vitest";

@@ -3,10 +3,11 @@
  *
  * @module
  */
+
+import { paymentMiddleware, type RoutesConfig } from "@farebox/compat/v1";
 import type { PaymentRequired } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
-import { paymentMiddleware, type RoutesConfig } from "@farebox/express/compat/v1";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm";
 import { extractDiscoveryInfo } from "@x402/extensions/bazaar";

@@ -4,7 +4,7 @@
  * @module
  */
 import { type CompiledTerms, type Facilitator, PriceError, type Scheme } from "@farebox/core";
-import { createPayments } from "../../index.js";
+import { createPayments } from "@farebox/express";
 import type { AssetAmount, Network, Price, SchemeNetworkServer } from "../types.js";
 import { toNativePrice } from "./money.js";
 

@@ -13,8 +13,8 @@ import {
   type PaymentsOptions,
 } from "@farebox/core";
 import { isJsonObject, type JsonObject, networkByName } from "@farebox/core/protocol";
+import { paymentMiddleware as nativeMiddleware } from "@farebox/express";
 import type { RequestHandler } from "express";
-import { paymentMiddleware as nativeMiddleware } from "../index.js";
 
 /** Dollars, as `"$0.01"`, `"0.01"` or `0.01`. */
 export type Money = string | number;

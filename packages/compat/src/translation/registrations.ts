@@ -89,8 +89,7 @@ export function readResourceServer(server: unknown, path: string, issues: Issues
     return undefined;
   }
   const given = server as Readonly<Record<string, unknown>>;
-  const expected =
-    "a field of x402ResourceServer of @x402/core 2.10 to 2.27; import the class from @farebox/express/compat";
+  const expected = "a field of x402ResourceServer of @x402/core 2.10 to 2.27; import the class from @farebox/compat";
   let isWhole = true;
   const missing = (name: string) => {
     isWhole = false;

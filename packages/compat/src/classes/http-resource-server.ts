@@ -105,7 +105,7 @@ export function readHTTPResourceServer(
   const isList = Array.isArray(protectedRequestHooks);
   if (!isList) {
     const expected =
-      "the hooks of an x402HTTPResourceServer of @x402/core 2.10 to 2.27; import the class from @farebox/express/compat";
+      "the hooks of an x402HTTPResourceServer of @x402/core 2.10 to 2.27; import the class from @farebox/compat";
     issues.addText(`${path}.protectedRequestHooks`, expected, "nothing of that kind");
   }
   if (registrations === undefined || !isList) return undefined;

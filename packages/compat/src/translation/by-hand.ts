@@ -11,7 +11,7 @@ import type {
   PaymentRequirements as NativeRequirements,
 } from "@farebox/core";
 import { createIssues } from "@farebox/core/issues";
-import { createPayments, type Payments } from "../../index.js";
+import { createPayments, type Payments } from "@farebox/express";
 import { decimalsOf } from "../classes/default-prices.js";
 import { FacilitatorResponseError } from "../classes/facilitator-client.js";
 import type {

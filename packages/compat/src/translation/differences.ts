@@ -99,7 +99,7 @@ function findSignIn(
 }
 
 const ANY_REQUEST =
-  "createSIWxRequestHook and createSIWxSettleHook of @x402/extensions grant any request to a path that was paid for once; import them from @farebox/express/compat/extensions";
+  "createSIWxRequestHook and createSIWxSettleHook of @x402/extensions grant any request to a path that was paid for once; import them from @farebox/compat/extensions";
 const NOBODY_SIGNS_IN =
   "nobody signs in without the option resourceOf of createSIWxRequestHook and createSIWxSettleHook";
 

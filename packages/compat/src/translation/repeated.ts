@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Payments } from "../../index.js";
+import type { Payments } from "@farebox/express";
 import { identityOf } from "../classes/facilitator-client.js";
 import { isStock, moneyParsersOf } from "../classes/schemes.js";
 import type { FacilitatorClient, SchemeRegistration } from "../types.js";

@@ -5,8 +5,8 @@
  */
 import type { PaymentHooks } from "@farebox/core";
 import { createIssues, type Issues } from "@farebox/core/issues";
+import { createPayments, type Payments, setSettlementOverrides as setNativeOverrides } from "@farebox/express";
 import type { NextFunction, Request, Response } from "express";
-import { createPayments, type Payments, setSettlementOverrides as setNativeOverrides } from "../index.js";
 import { decimalsOf } from "./classes/default-prices.js";
 import { type HTTPRegistrations, readHTTPResourceServer } from "./classes/http-resource-server.js";
 import { x402ResourceServer } from "./classes/resource-server.js";
