@@ -58,8 +58,8 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set(
 
 // Measured with the seen questions of `test/catalog/quality`.
 
-/** The share of the words of a query counts this much beside similarity. */
-const SHARING = 0.05;
+/** What shared words count beside similarity: less where meanings are compared. */
+const SHARING = { meaning: 0.05, words: 0.3 };
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
 /** A query finds nothing when the most similar entry is less similar, where only words are compared. */
@@ -87,18 +87,16 @@ export async function rankEntries(query: string, facets: readonly number[], sour
     words.length === 0 ? [] : store.rank({ words, facets, limit: MAX_RANKED }),
   ]);
 
-  const best = similar[0]?.score ?? 0;
+  const least = meaning ? (encoder?.minScore(listed) ?? 0) : MIN_BY_WORDS;
   // Of a query that the encoder does not understand, the likeness of its words tells nothing either.
   const isUnderstood = encoded === undefined || meaning !== undefined;
-  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore(listed) ?? 0);
-  const isFitting = isUnderstood && best > 0 && best >= least;
+  const fits = isUnderstood ? fitting(similar, least) : new Map<number, number>();
   const shares = new Map(
     sharing.map(({ id, score }) => [id, rounded(score / total)] as const).filter(([, share]) => share >= SHARED),
   );
-  const fits = new Map(
-    similar.filter(({ score }) => isFitting && score >= MIN_PART * best).map(({ id, score }) => [id, score]),
-  );
   for (const id of shares.keys()) fits.set(id, Math.max(0, fits.get(id) ?? index.similarity(vectors, id)));
+  const counts = meaning ? SHARING.meaning : SHARING.words;
+  const scoreOf = (fit: number, share: number): number => Math.min(1, (fit + counts * share) / (1 + counts));
   const ranked = [...fits]
     .map(([id, fit]) => ({ id, fit, isSharing: shares.has(id), score: scoreOf(fit, shares.get(id) ?? 0) }))
     .sort((one, other) => other.score - one.score || one.id - other.id);
@@ -106,8 +104,13 @@ export async function rankEntries(query: string, facets: readonly number[], sour
   return { ranked: ranked.slice(0, MAX_RANKED), isPartial: ranked.length >= MAX_RANKED || isUnread };
 }
 
-function scoreOf(fit: number, share: number): number {
-  return Math.min(1, (fit + SHARING * share) / (1 + SHARING));
+/** The entries that are similar enough, with their similarity; none when the first one is less similar than `least`. */
+function fitting(similar: readonly Near[], least: number): Map<number, number> {
+  const best = similar[0]?.score ?? 0;
+  const isFitting = best > 0 && best >= least;
+  return new Map(
+    similar.filter(({ score }) => isFitting && score >= MIN_PART * best).map(({ id, score }) => [id, score]),
+  );
 }
 
 /** A store may add the weights in any order, so the last digits of their sum differ. */
