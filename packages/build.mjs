@@ -2,12 +2,12 @@
  * Builds the packages: `tsc` checks the types and writes the declarations, esbuild writes the code, bundled.
  *
  * Node takes about as long to find and read a module as to run it, and a seller who imports `@farebox/express` would load some
- * hundreds. So each package is one file for each of its `exports`. Nearly all of `core` is in one file, `dist/internal.js`, so that each
- * class exists once; its other entries re-export a part of it, and the other packages import it directly. A room of core is a folder with
- * a file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and `REQUIRED_ROOM` imports nothing. The other
- * packages' entries are for different processes, a seller's and a facilitator's, and what both need stands in both. `@farebox/express` has
- * the schemes and the catalog's declarations in its file, so that a seller loads two packages and not six. Its other entries, such as
- * `compat`, import that file and each other.
+ * hundreds. So each package is one file for each of its `exports`. A package with the entry `internal` has all its code in that file, so
+ * that each class exists once; its other entries re-export a part of it. `core` is one, and the other packages import its file directly.
+ * A room of core is a folder with a file of its own, which most sellers never load: those of `ROOMS` import `internal.js`, and
+ * `REQUIRED_ROOM` imports nothing. The other packages' entries are for different processes, a seller's and a facilitator's, and what both
+ * need stands in both. `@farebox/express` has the schemes and the catalog's declarations in its file, so that a seller loads two packages
+ * and not six. The entries of `@farebox/compat` are for one process: they import each other.
  *
  * Usage: `node packages/build.mjs [other project of tsc ...]`, such as `test` or `examples`
  *
@@ -21,8 +21,8 @@ import { build } from "esbuild";
 
 const PACKAGES = dirname(fileURLToPath(import.meta.url));
 const CORE = join(PACKAGES, "core");
-/** The entry of core that has everything but the rooms. */
-const WHOLE_CORE = "src/internal.ts";
+/** The entry that has everything of its package, but for the rooms of core. */
+const WHOLE = "src/internal.ts";
 /** The rooms of core: entries and their folders. The rest of core loads a room by `import()` or not at all (`check-layers.mjs`). */
 const ROOMS = { "@farebox/core/facilitator": "facilitator-side", "@farebox/core/ledger": "ledger-queries" };
 /** A module with a twin of CommonJS beside it, `load-ajv.ts` and `load-ajv.cjs`, is replaced by the twin. */
@@ -51,7 +51,7 @@ const REQUIRED_ROOM = { entryPoints: ["src/telemetry/index.ts"], format: "cjs", 
 /** Who depends on whom for its declarations alone: the code becomes part of it. */
 const FOR_TYPES = { "@farebox/express": ["@farebox/bazaar"] };
 /** Packages whose entries are all for the same process, so that a class must not stand in two of them. */
-const ONE_PROCESS = new Set(["@farebox/express"]);
+const ONE_PROCESS = new Set(["@farebox/compat"]);
 /** TypeScript 7, a program for each platform, checks in a fifth of the time. Elsewhere TypeScript 5 does, whose API scripts and tests use. */
 const NATIVE = join(PACKAGES, `../node_modules/@typescript/typescript-${process.platform}-${process.arch}/lib/tsc`);
 const TSC = existsSync(NATIVE)
@@ -112,7 +112,7 @@ async function bundle(folder) {
     const { metafile } = await build(each);
     for (const name of Object.keys(metafile.outputs)) written.add(normalize(name));
   }
-  if (isCore) for (const name of await writeParts(options, entries)) written.add(name);
+  if (entries.includes(WHOLE)) for (const name of await writeParts(options, entries)) written.add(name);
   removeLeftovers(folder, written);
   // A room that imports a name which internal.ts does not export cannot be loaded.
   if (isCore) await Promise.all(Object.keys(ROOMS).map((room) => import(room)));
@@ -120,7 +120,7 @@ async function bundle(folder) {
 
 /** The entries of a package that are for one process are built one by one: what two of them have is in one file. */
 function groupsOf(folder, entries) {
-  if (folder === CORE) return [WHOLE_CORE, ...entries.filter(roomOf)].map((entry) => [entry]);
+  if (entries.includes(WHOLE)) return [WHOLE, ...entries.filter(roomOf)].map((entry) => [entry]);
   return ONE_PROCESS.has(manifestOf(folder).name) ? entries.map((entry) => [entry]) : [entries];
 }
 
@@ -148,7 +148,7 @@ function importAcrossRooms([built]) {
       onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir }) => {
         const other = roomOf(relative(CORE, join(resolveDir, path)));
         if (other === room) return undefined;
-        const source = other === undefined ? WHOLE_CORE : `src/${other}/index.ts`;
+        const source = other === undefined ? WHOLE : `src/${other}/index.ts`;
         return { path: pathBetween(built, source), external: true };
       });
     },
@@ -160,15 +160,15 @@ function roomOf(source) {
   return Object.values(ROOMS).find((folder) => source.startsWith(`src/${folder}/`));
 }
 
-/** Writes the entries of core that re-export a part of it. */
+/** Writes the entries that re-export a part of their package. */
 async function writeParts(options, entries) {
-  const entryPoints = entries.filter((entry) => entry !== WHOLE_CORE && roomOf(entry) === undefined);
+  const entryPoints = entries.filter((entry) => entry !== WHOLE && roomOf(entry) === undefined);
   const { metafile } = await build({ ...options, entryPoints, write: false });
   // A file of CommonJS that is copied is an output, too.
   const parts = Object.entries(metafile.outputs).filter(([, { entryPoint }]) => entryPoint !== undefined);
   return parts.map(([output, { entryPoint, exports }]) => {
-    const whole = pathBetween(entryPoint, WHOLE_CORE);
-    writeFileSync(join(CORE, output), `export { ${exports.join(", ")} } from "${whole}";\n`);
+    const whole = pathBetween(entryPoint, WHOLE);
+    writeFileSync(join(options.absWorkingDir, output), `export { ${exports.join(", ")} } from "${whole}";\n`);
     return normalize(output);
   });
 }

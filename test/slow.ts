@@ -73,7 +73,7 @@ export const CHAINS: readonly string[] = ["avm", "evm", "facilitator", "interop"
   (folder) => `test/${folder}/`,
 );
 
-/** Where the tests of `@farebox/express/compat` are: `pnpm test:compat`. */
+/** Where the tests of `@farebox/compat` are: `pnpm test:compat`. */
 export const COMPAT = "test/compat/";
 
 /** The names of files that vitest was asked for: `vitest run --config test/vitest.config.ts packages/core`. */

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Catalog } from "@farebox/bazaar/facilitator";
+import { x402ResourceServer } from "@farebox/compat";
 import { createPayments } from "@farebox/express";
-import { x402ResourceServer } from "@farebox/express/compat";
 import { createFacilitator, facilitatorRouter } from "@farebox/facilitator";
 import { createTestFacilitator } from "@farebox/testing";
 import { generateKeyPairSigner } from "@solana/kit";

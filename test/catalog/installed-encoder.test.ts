@@ -42,7 +42,7 @@ const WITHOUT = ["core", "bazaar", "facilitator"];
 const BY = (by: string) => `["catalog_search",{"by":"${by}"}]\n`;
 
 test("a facilitator searches with the encoder where it is installed, and says so in one line", async () => {
-  expect(await logOf([...WITHOUT, "catalog-embeddings"])).toBe(BY("universal-sentence-encoder-lite/3"));
+  expect(await logOf([...WITHOUT, "catalog-embeddings"])).toBe(BY("universal-sentence-encoder-lite/4"));
 });
 
 test("it searches by words where the encoder is not installed, or not wanted", async () => {

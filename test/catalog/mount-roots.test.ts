@@ -4,8 +4,8 @@
  * @module
  */
 import type { RequestListener } from "node:http";
+import { ExactEvmScheme, HTTPFacilitatorClient, paymentMiddleware, x402ResourceServer } from "@farebox/compat";
 import { createPayments, type Payments, type PaymentsOptions } from "@farebox/express";
-import { ExactEvmScheme, HTTPFacilitatorClient, paymentMiddleware, x402ResourceServer } from "@farebox/express/compat";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import * as reference from "@x402/core/server";
 import { ExactEvmScheme as ReferenceScheme } from "@x402/evm/exact/server";

@@ -37,37 +37,25 @@ async function run(source: string | Uint8Array, ...options: string[]) {
 
 describe("imports", () => {
   test.each([
-    [
-      'import { paymentMiddleware } from "@x402/express";',
-      'import { paymentMiddleware } from "@farebox/express/compat";',
-    ],
-    [
-      "import { paymentMiddleware } from '@x402/express'",
-      "import { paymentMiddleware } from '@farebox/express/compat'",
-    ],
-    ['import type { Network } from "@x402/express";', 'import type { Network } from "@farebox/express/compat";'],
-    ['import * as x402 from "@x402/express";', 'import * as x402 from "@farebox/express/compat";'],
-    [
-      'export { paymentMiddleware } from "@x402/express";',
-      'export { paymentMiddleware } from "@farebox/express/compat";',
-    ],
-    ['export * from "@x402/express";', 'export * from "@farebox/express/compat";'],
-    ['const x = await import("@x402/express");', 'const x = await import("@farebox/express/compat");'],
-    ["const x = await import(`@x402/express`);", "const x = await import(`@farebox/express/compat`);"],
+    ['import { paymentMiddleware } from "@x402/express";', 'import { paymentMiddleware } from "@farebox/compat";'],
+    ["import { paymentMiddleware } from '@x402/express'", "import { paymentMiddleware } from '@farebox/compat'"],
+    ['import type { Network } from "@x402/express";', 'import type { Network } from "@farebox/compat";'],
+    ['import * as x402 from "@x402/express";', 'import * as x402 from "@farebox/compat";'],
+    ['export { paymentMiddleware } from "@x402/express";', 'export { paymentMiddleware } from "@farebox/compat";'],
+    ['export * from "@x402/express";', 'export * from "@farebox/compat";'],
+    ['const x = await import("@x402/express");', 'const x = await import("@farebox/compat");'],
+    ["const x = await import(`@x402/express`);", "const x = await import(`@farebox/compat`);"],
     [
       'const { paymentMiddleware: p } = require("@x402/express")',
-      'const { paymentMiddleware: p } = require("@farebox/express/compat")',
+      'const { paymentMiddleware: p } = require("@farebox/compat")',
     ],
-    ['import x = require("@x402/express");', 'import x = require("@farebox/express/compat");'],
-    ['require.resolve("@x402/express")', 'require.resolve("@farebox/express/compat")'],
-    ['let n: import("@x402/express").Network;', 'let n: import("@farebox/express/compat").Network;'],
-    ['vi.mock("@x402/express", () => ({}));', 'vi.mock("@farebox/express/compat", () => ({}));'],
-    ["`$" + "{await import('@x402/express')}`", "`$" + "{await import('@farebox/express/compat')}`"],
-    ['import.meta.resolve("@x402/express")', 'import.meta.resolve("@farebox/express/compat")'],
-    [
-      'import { paymentMiddleware } from "x402-express";',
-      'import { paymentMiddleware } from "@farebox/express/compat/v1";',
-    ],
+    ['import x = require("@x402/express");', 'import x = require("@farebox/compat");'],
+    ['require.resolve("@x402/express")', 'require.resolve("@farebox/compat")'],
+    ['let n: import("@x402/express").Network;', 'let n: import("@farebox/compat").Network;'],
+    ['vi.mock("@x402/express", () => ({}));', 'vi.mock("@farebox/compat", () => ({}));'],
+    ["`$" + "{await import('@x402/express')}`", "`$" + "{await import('@farebox/compat')}`"],
+    ['import.meta.resolve("@x402/express")', 'import.meta.resolve("@farebox/compat")'],
+    ['import { paymentMiddleware } from "x402-express";', 'import { paymentMiddleware } from "@farebox/compat/v1";'],
     ['import {\n\ta, // from "@x402/express"\n} from "b";', undefined],
     ['// import { paymentMiddleware } from "@x402/express";', undefined],
     ['/* require("@x402/express") */', undefined],
@@ -84,7 +72,7 @@ describe("imports", () => {
   test("keeps line endings, tabs, a byte order mark and a first line for the shell", () => {
     const source =
       '\ufeff#!/usr/bin/env node\r\nimport\t{ paymentMiddleware }\r\n  from "@x402/express" ;\r\n\t// ünïcode 😀\r\n';
-    expect(migrated(source).text).toBe(source.replace("@x402/express", "@farebox/express/compat"));
+    expect(migrated(source).text).toBe(source.replace("@x402/express", "@farebox/compat"));
   });
 
   test("changes only the middleware at depth 1, and the packages around it at depth 2", () => {
@@ -113,7 +101,7 @@ describe("imports", () => {
       'const scheme = "x402";',
     ].join("\n");
     const { text, kept } = migrated(source);
-    expect(text).toBe(source.replace("@x402/express", "@farebox/express/compat"));
+    expect(text).toBe(source.replace("@x402/express", "@farebox/compat"));
     const why = "is named, not imported: change it by hand if it is loaded";
     expect(kept).toEqual([
       { line: 2, module: "@x402/express", why },
@@ -127,15 +115,15 @@ describe("imports", () => {
     const { text, kept } = migrated('import { HTTPFacilitatorClient, resolvePaymentFlow } from "@x402/core/server";');
     expect(text).toContain('"@x402/core/server"');
     expect(kept).toEqual([
-      { line: 1, module: "@x402/core/server", why: "@farebox/express/compat/core/server has no resolvePaymentFlow" },
+      { line: 1, module: "@x402/core/server", why: "@farebox/compat/core/server has no resolvePaymentFlow" },
     ]);
   });
 
   test("finds the modules that the TypeScript compiler finds, in the sources of this repository", () => {
-    const { files } = walk(new URL("../../packages/express/src", import.meta.url).pathname);
-    const others = walk(new URL("../scripts", import.meta.url).pathname).files;
+    const folders = ["../../packages/express/src", "../../packages/compat/src", "../scripts"];
+    const files = folders.flatMap((folder) => walk(new URL(folder, import.meta.url).pathname).files);
     // Each third one: they are much alike.
-    const read = [...files, ...others].filter((name) => /\.m?[tj]s$/.test(name)).filter((_, at) => at % 3 === 0);
+    const read = files.filter((name) => /\.m?[tj]s$/.test(name)).filter((_, at) => at % 3 === 0);
     expect(read.length).toBeGreaterThan(20);
     for (const file of read) {
       const tokens = readTokens(readFileSync(file, "utf8"));
@@ -291,15 +279,16 @@ describe("the command", () => {
     const { code, out, err, text } = await run(SOURCE);
     expect({ code, err, text }).toEqual({ code: 0, err: "", text: SOURCE });
     expect(out).toContain(
-      '-import { paymentMiddleware } from "@x402/express";\n+import { paymentMiddleware } from "@farebox/express/compat";',
+      '-import { paymentMiddleware } from "@x402/express";\n+import { paymentMiddleware } from "@farebox/compat";',
     );
     expect(out).toContain("  2, 3  HEAD is priced like GET");
+    expect(out).toContain("Install: npm install @farebox/express @farebox/compat\n");
   });
 
   test("writes the file with --write", async () => {
     const { code, text } = await run(SOURCE, "--write", "--depth=1");
     expect(code).toBe(0);
-    expect(text).toBe(SOURCE.replace("@x402/express", "@farebox/express/compat"));
+    expect(text).toBe(SOURCE.replace("@x402/express", "@farebox/compat"));
     expect((await run(text, "--write")).out).toContain("nothing to change");
   });
 
@@ -351,6 +340,6 @@ describe("the command", () => {
     expect(readFileSync(program, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
     const ran = spawnSync(process.execPath, [program, "migrate", "--write", path], { encoding: "utf8" });
     expect(ran).toMatchObject({ status: 0, stderr: "" });
-    expect(readFileSync(path, "utf8")).toBe('const { paymentMiddleware } = require("@farebox/express/compat");\n');
+    expect(readFileSync(path, "utf8")).toBe('const { paymentMiddleware } = require("@farebox/compat");\n');
   });
 });

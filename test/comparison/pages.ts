@@ -98,8 +98,8 @@ function fareboxSeller(facilitator: string): Seller {
 }
 
 async function referenceSeller(url: string): Promise<Seller> {
-  const { createPaywall } = (await load("dist/esm/index.js")) as typeof import("@farebox/express/compat/paywall");
-  const { evmPaywall } = (await load("dist/esm/evm/index.js")) as typeof import("@farebox/express/compat/paywall");
+  const { createPaywall } = (await load("dist/esm/index.js")) as typeof import("@farebox/compat/paywall");
+  const { evmPaywall } = (await load("dist/esm/evm/index.js")) as typeof import("@farebox/compat/paywall");
   const server = () => {
     const made = new x402ResourceServer(new HTTPFacilitatorClient({ url }));
     return made.register("eip155:84532", new ExactEvmScheme());

@@ -14,7 +14,7 @@ import {
   UptoEvmScheme,
   x402HTTPResourceServer,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import { createPayer, pay } from "@farebox/testing";
 import type { RequestHandler } from "express";
 import { describe, expect, test } from "vitest";

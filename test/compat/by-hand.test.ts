@@ -14,12 +14,12 @@ import {
   RouteConfigurationError,
   UptoEvmScheme,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import {
   createJWSOfferReceiptIssuer,
   createOfferReceiptExtension,
   declareOfferReceiptExtension,
-} from "@farebox/express/compat/extensions";
+} from "@farebox/compat/extensions";
 import { createPayer } from "@farebox/testing";
 import * as core from "@x402/core/server";
 import { SettleError } from "@x402/core/types";

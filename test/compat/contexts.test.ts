@@ -3,7 +3,7 @@
  *
  * @module
  */
-import * as compat from "@farebox/express/compat";
+import * as compat from "@farebox/compat";
 import { createPayer } from "@farebox/testing";
 import { HTTPFacilitatorClient as ForeignClient } from "@x402/core/server";
 import { ExactEvmScheme as ForeignScheme } from "@x402/evm/exact/server";

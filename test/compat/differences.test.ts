@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { LogFields } from "@farebox/core";
 import {
   ExactEvmScheme,
   ExactSvmScheme,
@@ -15,8 +14,9 @@ import {
   type SchemeNetworkServer,
   x402HTTPResourceServer,
   x402ResourceServer,
-} from "@farebox/express/compat";
-import * as ours from "@farebox/express/compat/extensions";
+} from "@farebox/compat";
+import * as ours from "@farebox/compat/extensions";
+import type { LogFields } from "@farebox/core";
 import * as theirs from "@x402/extensions";
 import { expect, test } from "vitest";
 import { NETWORK, openStage, PAY_TO, PAY_TO_SVM, quietApp, SOLANA } from "./stage.js";

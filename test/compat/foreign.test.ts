@@ -9,7 +9,7 @@ import {
   paymentMiddlewareFromConfig,
   paymentMiddlewareFromHTTPServer,
   registerExactEvmScheme,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import {
   HTTPFacilitatorClient,
   type RoutesConfig,

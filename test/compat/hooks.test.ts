@@ -15,7 +15,7 @@ import {
   UptoEvmScheme,
   x402HTTPResourceServer,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import { HTTPFacilitatorClient as ForeignClient, x402ResourceServer as ForeignServer } from "@x402/core/server";
 import { ExactEvmScheme as ForeignScheme } from "@x402/evm/exact/server";
 import express, { type RequestHandler } from "express";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { paymentMiddleware, paymentMiddlewareFromHTTPServer, RouteConfigurationError } from "@farebox/express/compat";
+import { paymentMiddleware, paymentMiddlewareFromHTTPServer, RouteConfigurationError } from "@farebox/compat";
 import type { ErrorRequestHandler } from "express";
 import { describe, expect, test } from "vitest";
 import { DEPTHS, NETWORK, openStage, PAY_TO, QUIET, quietApp } from "./stage.js";

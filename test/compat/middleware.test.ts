@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { paymentMiddleware } from "@farebox/express/compat";
+import { paymentMiddleware } from "@farebox/compat";
 import { describe, expect, test } from "vitest";
 import {
   type Classes,

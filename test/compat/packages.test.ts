@@ -8,14 +8,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import * as compat from "@farebox/express/compat";
+import * as compat from "@farebox/compat";
 import * as reference from "@x402/express";
 import { build } from "esbuild";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT } from "../scripts/pack.mjs";
 
-const { exports } = JSON.parse(readFileSync(join(ROOT, "packages/express/package.json"), "utf8"));
-const SUBPATHS = Object.keys(exports).filter((path) => path.startsWith("./compat"));
+const { exports } = JSON.parse(readFileSync(join(ROOT, "packages/compat/package.json"), "utf8"));
 
 /** What sellers import, by the module of the reference that has it. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -53,19 +52,19 @@ const CHECK = `
   }`;
 
 test("each sub-path can be imported and required, and yields the same objects", async () => {
-  const names = SUBPATHS.map((path) => path.replace("./", "@farebox/express/"));
+  const names = Object.keys(exports).map((path) => path.replace(".", "@farebox/compat"));
   const options = ["--no-warnings", "--input-type=module", "--eval", CHECK, ...names];
   const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: ROOT });
   expect(stdout.trim().split("\n")).toEqual(names.map((name) => `${name} true`));
 });
 
-test.each(Object.entries(NAMES))("@farebox/express/compat%s has what sellers import", async (path, names) => {
-  const imported = await import(`@farebox/express/compat${path}`);
+test.each(Object.entries(NAMES))("@farebox/compat%s has what sellers import", async (path, names) => {
+  const imported = await import(`@farebox/compat${path}`);
   for (const name of names) expect(imported, name).toHaveProperty(name);
 });
 
 test("a class is the same in every sub-path", async () => {
-  const { HTTPFacilitatorClient } = await import("@farebox/express/compat/core/server");
+  const { HTTPFacilitatorClient } = await import("@farebox/compat/core/server");
   expect(HTTPFacilitatorClient).toBe(compat.HTTPFacilitatorClient);
 });
 
@@ -105,7 +104,7 @@ test.each([
   const banner = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
   await build({
     stdin: { contents: SELLER, resolveDir: join(ROOT, "test") },
-    ...{ alias: { "@x402": "@farebox/express/compat" }, bundle: true, format, minify, outfile, platform: "node" },
+    ...{ alias: { "@x402": "@farebox/compat" }, bundle: true, format, minify, outfile, platform: "node" },
     ...(format === "esm" ? { banner: { js: banner } } : {}),
     logLevel: "silent",
   });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import * as compat from "@farebox/express/compat";
+import * as compat from "@farebox/compat";
 import * as core from "@x402/core/server";
 import * as evm from "@x402/evm/exact/server";
 import { paymentMiddleware as referenceMiddleware } from "@x402/express";

@@ -11,7 +11,7 @@ import {
   paymentMiddlewareFromConfig,
   type RouteConfig,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import { expect, test } from "vitest";
 import { NETWORK, openStage, PAY_TO, quietApp } from "./stage.js";
 

@@ -4,7 +4,6 @@
  * @module
  */
 
-import { ConfigError } from "@farebox/express";
 import {
   ExactEvmScheme,
   HTTPFacilitatorClient,
@@ -18,7 +17,8 @@ import {
   UptoEvmScheme,
   x402HTTPResourceServer,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
+import { ConfigError } from "@farebox/express";
 import * as core from "@x402/core/server";
 import express from "express";
 import { describe, expect, test } from "vitest";
@@ -365,7 +365,7 @@ describe("mistakes", () => {
       issues: expect.arrayContaining([
         {
           path: "server.beforeVerifyHooks",
-          expected: expect.stringContaining("@farebox/express/compat"),
+          expected: expect.stringContaining("@farebox/compat"),
           received: expect.any(String),
         },
         expect.objectContaining({ path: "server.registeredServerSchemes" }),

@@ -22,7 +22,7 @@ import {
   VerifyError,
   type VerifyResponse,
   x402ResourceServer,
-} from "@farebox/express/compat";
+} from "@farebox/compat";
 import { SettleError as ForeignSettleError, VerifyError as ForeignVerifyError } from "@x402/core/types";
 import { BatchSettlementEvmScheme } from "@x402/evm/batch-settlement/server";
 import { ExactEvmScheme as ForeignScheme } from "@x402/evm/exact/server";

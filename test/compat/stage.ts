@@ -4,7 +4,7 @@
  * @module
  */
 import { type IncomingMessage, request } from "node:http";
-import * as compat from "@farebox/express/compat";
+import * as compat from "@farebox/compat";
 import {
   createTestFacilitator,
   type FacilitatorServer,

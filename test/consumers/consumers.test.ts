@@ -28,9 +28,11 @@ const PACKED = [
   "avm",
   "bazaar",
   "catalog",
+  "compat",
   "core",
   "evm",
   "express",
+  "extensions",
   "facilitator",
   "farebox",
   "mcp",
@@ -85,18 +87,7 @@ describe("a seller", () => {
   });
 
   test("each package imports what its manifest names, and nothing else", () => {
-    const installed = packagesIn(join(folder, "node_modules")).filter((name) => name.startsWith("@farebox/"));
-    expect(installed).toHaveLength(6);
-    for (const name of installed) {
-      const { dependencies = {}, peerDependencies = {} } = manifestOf(folder, name);
-      const named = [name, ...Object.keys({ ...dependencies, ...peerDependencies })];
-      const imported = importsOf(join(folder, "node_modules", name, "dist"));
-      expect(imported.length, name).toBeGreaterThan(0);
-      expect(
-        imported.filter((each) => !named.includes(each)),
-        name,
-      ).toEqual([]);
-    }
+    expect(expectNamedImports(folder)).toHaveLength(6);
   });
 
   test(
@@ -111,8 +102,7 @@ describe("a seller", () => {
   test(
     "a seller who writes TypeScript compiles, and answers 402",
     async () => {
-      const tsc = resolveHere.resolve("typescript/bin/tsc");
-      await run(process.execPath, [tsc, "--project", "tsconfig.json"], { cwd: folder }).catch(failWithOutput);
+      await compile(folder, "tsconfig.json");
       await expectChallenge(folder, "compiled/seller.js");
     },
     LIMIT_MS,
@@ -141,6 +131,36 @@ describe("a seller", () => {
     async () => {
       const { stdout } = await run(process.execPath, ["tools.mjs"], { cwd: folder });
       expect(stdout.trim()).toBe("Price: 0.001 USDC (x402, exact, eip155:84532) per call.");
+    },
+    LIMIT_MS,
+  );
+});
+
+describe("a seller who comes from @x402/express", () => {
+  const folder = join(home, "moved");
+  beforeAll(
+    () => install(folder, ["@farebox/express", "@farebox/compat"], ["express", "@types/express", "@types/node"]),
+    LIMIT_MS,
+  );
+
+  test("installs each package of Farebox once, and no chain library", () => {
+    const installed = packagesIn(join(folder, "node_modules"));
+    expect(installed.filter((name) => CHAIN_LIBRARY.test(name))).toEqual([]);
+    expect(expectNamedImports(folder)).toEqual([
+      "@farebox/bazaar",
+      "@farebox/compat",
+      "@farebox/core",
+      "@farebox/express",
+      "@farebox/extensions",
+      "@farebox/paywall",
+    ]);
+  });
+
+  test(
+    "compiles, and answers 402",
+    async () => {
+      await compile(folder, "tsconfig.moved.json");
+      await expectChallenge(folder, "compiled/moved.js");
     },
     LIMIT_MS,
   );
@@ -217,6 +237,22 @@ function oursIn(folder: string, name: string): readonly string[] {
   return [...new Set([name, ...others.flatMap((each) => oursIn(folder, each))])].sort();
 }
 
+/** Each of our packages imports what its manifest names. Returns their names, nested ones too. */
+function expectNamedImports(folder: string): readonly string[] {
+  const installed = packagesIn(join(folder, "node_modules")).filter((name) => name.startsWith("@farebox/"));
+  for (const name of installed) {
+    const { dependencies = {}, peerDependencies = {} } = manifestOf(folder, name);
+    const named = [name, ...Object.keys({ ...dependencies, ...peerDependencies })];
+    const imported = importsOf(join(folder, "node_modules", name, "dist"));
+    expect(imported.length, name).toBeGreaterThan(0);
+    expect(
+      imported.filter((each) => !named.includes(each)),
+      name,
+    ).toEqual([]);
+  }
+  return installed.sort();
+}
+
 /** Names of the packages that the code in a folder imports, without those of Node. */
 function importsOf(folder: string): readonly string[] {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
@@ -250,6 +286,11 @@ function packagesIn(modules: string, scope = ""): string[] {
     const nested = readdirSync(path).includes("node_modules") ? packagesIn(join(path, "node_modules")) : [];
     return [scope + entry.name, ...nested];
   });
+}
+
+async function compile(folder: string, project: string): Promise<void> {
+  const tsc = resolveHere.resolve("typescript/bin/tsc");
+  await run(process.execPath, [tsc, "--project", project], { cwd: folder }).catch(failWithOutput);
 }
 
 /** Runs a seller, who ends by itself once its server is closed, and looks at the answer it got without paying. */

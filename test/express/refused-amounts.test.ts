@@ -1,9 +1,10 @@
 /**
  * An amount that cannot be charged, in a handler that swallows the error: the whole is never charged in its place.
  */
+
+import { setSettlementOverrides as setByCompat } from "@farebox/compat";
 import type { Payment, PaymentsOptions, RouteConfig, SettleTime } from "@farebox/core";
 import { price as computed, createPayments, setSettlementOverrides, usd } from "@farebox/express";
-import { setSettlementOverrides as setByCompat } from "@farebox/express/compat";
 import { createPayer, createTestFacilitator, pay } from "@farebox/testing";
 import express, { type Response } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";

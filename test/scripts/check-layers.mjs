@@ -35,7 +35,9 @@ const PACKAGES = {
   paywall: ["core", "bazaar"],
   cli: ["core", "avm", "bazaar", "catalog", "evm", "express", "facilitator", "stores", "svm", "testing"],
   facilitator: ["core", "bazaar", "paywall"],
+  compat: ["core", "evm", "express", "extensions"],
   express: ["core", "avm", "bazaar", "evm", "paywall", "svm"],
+  extensions: ["core", "evm", "svm"],
   mcp: ["core", "bazaar"],
   stores: ["core"],
   testing: ["core", "bazaar", "evm", "svm", "facilitator", "express"],
@@ -116,6 +118,7 @@ const ROOMS = new Set(["facilitator-side", "ledger-queries", "telemetry"]);
 
 /** A seller installs these; none may need a chain library. */
 const CHAIN_FREE = [
+  "@farebox/compat",
   "@farebox/core",
   "@farebox/core/adapter",
   "@farebox/core/facilitator",
@@ -125,6 +128,8 @@ const CHAIN_FREE = [
   "@farebox/core/protocol",
   "@farebox/core/scheme",
   "@farebox/express",
+  "@farebox/extensions",
+  "@farebox/extensions/internal",
   "@farebox/mcp",
   "@farebox/paywall",
   "@farebox/avm",

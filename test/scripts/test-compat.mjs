@@ -1,5 +1,5 @@
 /**
- * What `@farebox/express/compat` does, beside what the reference does: the reference's example servers, generated sellers and
+ * What `@farebox/compat` does, beside what the reference does: the reference's example servers, generated sellers and
  * clients, the types of the examples, and all other tests of compat.
  *
  * Usage: `pnpm test:compat [--plans 500] [--seed 7]`

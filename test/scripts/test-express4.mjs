@@ -11,7 +11,7 @@ import { runOn } from "./nodes.mjs";
 import { ROOT } from "./pack.mjs";
 
 const slow = readFileSync(join(ROOT, "test/slow.ts"), "utf8");
-const files = ["test/express", "test/mcp", "test/wrapped"]
+const files = ["test/express", "test/extensions", "test/mcp", "test/wrapped"]
   .flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`))
   .filter((file) => file.endsWith(".test.ts") && !slow.includes(`"${file}"`))
   .filter((file) => /\.each\(VERSIONS\)/.test(readFileSync(join(ROOT, file), "utf8")));

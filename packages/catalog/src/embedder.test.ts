@@ -236,6 +236,15 @@ test("a least score may depend on the number of entries, and one that fails refu
   expect(await foundWith(failing)).toEqual(["sky"]);
 });
 
+test("of a query that the embedder does not understand, only entries that share its words are found", async () => {
+  const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder: topics() });
+  await listThree(catalog);
+  // Forecasts are like the words of the weather, and no topic.
+  expect(await searchWhole(catalog, "forecasts")).toEqual([]);
+  expect(await searchWhole(catalog, "decades")).toEqual(["band"]);
+  await catalog.close();
+});
+
 test("the catalog closes its embedder", async () => {
   const close = vi.fn(async () => {});
   const catalog = createCatalog({ checkOwners: false, store: createSqliteCatalogStore(), embedder: topics({ close }) });

@@ -16,8 +16,8 @@ export interface Embedder {
   /** Numbers in each vector, 1 to 4096. */
   readonly dimensions: number;
   /**
-   * A query finds nothing when the cosine of its nearest entry is less. 0 to 1, default 0. A function gets the number of entries:
-   * among more of them one is nearer by chance.
+   * A query finds nothing when the similarity of its nearest entry is less: five parts the cosine of the meanings, one part that of the
+   * words. 0 to 1, default 0. A function gets the number of entries: among more of them one is nearer by chance.
    */
   readonly minScore?: number | ((entries: number) => number);
   /** Returns one vector for each text, of any length. A vector of zeros says that the text is not understood. */

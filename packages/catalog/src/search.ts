@@ -1,6 +1,6 @@
 /**
- * Searches entries by a description in natural language. Entries are ranked by meaning, by the likeness of the words, and by the
- * words that they share. The three rankings are fused by rank: their scores cannot be compared.
+ * Searches entries by a description in natural language. An entry is as similar as its meaning and its words are, and gains by the words
+ * that it shares with the query.
  *
  * Nothing that a seller can buy enters a rank: no payments are counted.
  *
@@ -28,7 +28,7 @@ export interface SearchSources {
 
 /** An entry that fits a query. */
 export interface Fitting extends Near {
-  /** Its similarity to the query. `score` is its rank: 1 for an entry that is first in every ranking. */
+  /** Its similarity to the query, from 0. `score` counts shared words as well, and is at most 1. */
   readonly fit: number;
   /** Whether it has enough of the words of the query. */
   readonly isSharing: boolean;
@@ -58,10 +58,8 @@ const FUNCTION_WORDS: ReadonlySet<string> = new Set(
 
 // Measured with the seen questions of `test/catalog/quality`.
 
-/** What the rankings count: the first one, by the likeness of words beside meaning, and by shared words. */
-const COUNTS = { meaning: [1, 0.2, 0.05], words: [1, 0, 0.2] };
-/** An entry at rank `r`, from 0, gets the part `FLAT / (FLAT + r)` of what its ranking counts. */
-const FLAT = 10;
+/** What shared words count beside similarity: less where meanings are compared. */
+const SHARING = { meaning: 0.05, words: 0.3 };
 /** An entry that shares so much of the words of a query fits it, even with another meaning. */
 const SHARED = 0.4;
 /** A query finds nothing when the most similar entry is less similar, where only words are compared. */
@@ -82,47 +80,37 @@ export async function rankEntries(query: string, facets: readonly number[], sour
     weigh(meanings, sources),
   ]);
   const meaning = encoded?.some((number) => number !== 0) === true ? encoded : undefined;
-  const byWords = embedQuery(likely, sources.words);
-  const [similar, alike, sharing] = await Promise.all([
-    meaning || byWords ? index.nearest({ words: byWords, meaning }, facets, MAX_RANKED) : [],
-    meaning && byWords ? index.nearest({ words: byWords }, facets, MAX_RANKED) : [],
+  const vectors = { words: embedQuery(likely, sources.words), meaning };
+  const isComparable = vectors.meaning !== undefined || vectors.words !== undefined;
+  const [similar, sharing] = await Promise.all([
+    isComparable ? index.nearest(vectors, facets, MAX_RANKED) : [],
     words.length === 0 ? [] : store.rank({ words, facets, limit: MAX_RANKED }),
   ]);
 
-  const best = similar[0]?.score ?? 0;
-  const least = meaning === undefined ? MIN_BY_WORDS : (encoder?.minScore(listed) ?? 0);
-  const isFitting = best > 0 && best >= least;
-  const fits = new Map(similar.map(({ id, score }) => [id, score]));
-  const shared = sharing
-    .map(({ id, score }) => ({ id, score: rounded(score / total) }))
-    .filter(({ score }) => score >= SHARED);
-  const sharers = new Set(shared.map(({ id }) => id));
-  const fitsAt = (id: number): boolean => isFitting && (fits.get(id) ?? 0) >= MIN_PART * best;
-  const ranked = [...fuse([similar, alike, shared], meaning === undefined ? COUNTS.words : COUNTS.meaning)]
-    .map(([id, score]) => ({ id, score, fit: Math.max(0, fits.get(id) ?? 0), isSharing: sharers.has(id) }))
-    .filter(({ id, isSharing }) => isSharing || fitsAt(id))
+  const least = meaning ? (encoder?.minScore(listed) ?? 0) : MIN_BY_WORDS;
+  // Of a query that the encoder does not understand, the likeness of its words tells nothing either.
+  const isUnderstood = encoded === undefined || meaning !== undefined;
+  const fits = isUnderstood ? fitting(similar, least) : new Map<number, number>();
+  const shares = new Map(
+    sharing.map(({ id, score }) => [id, rounded(score / total)] as const).filter(([, share]) => share >= SHARED),
+  );
+  for (const id of shares.keys()) fits.set(id, Math.max(0, fits.get(id) ?? index.similarity(vectors, id)));
+  const counts = meaning ? SHARING.meaning : SHARING.words;
+  const scoreOf = (fit: number, share: number): number => Math.min(1, (fit + counts * share) / (1 + counts));
+  const ranked = [...fits]
+    .map(([id, fit]) => ({ id, fit, isSharing: shares.has(id), score: scoreOf(fit, shares.get(id) ?? 0) }))
     .sort((one, other) => other.score - one.score || one.id - other.id);
   const isUnread = encoder !== undefined && (encoded === undefined || index.missing.size > 0);
   return { ranked: ranked.slice(0, MAX_RANKED), isPartial: ranked.length >= MAX_RANKED || isUnread };
 }
 
-/**
- * Reciprocal rank fusion: the score of each entry, at most 1. Entries with the same score share a rank.
- *
- * @see Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank Learning Methods" (2009)
- */
-function fuse(rankings: readonly (readonly Near[])[], counting: readonly number[]): ReadonlyMap<number, number> {
-  const scores = new Map<number, number>();
-  const whole = counting.reduce((sum, counts) => sum + counts, 0);
-  for (const [at, ranking] of rankings.entries()) {
-    const counts = (counting[at] ?? 0) / whole;
-    let rank = 0;
-    for (const [place, { id, score }] of ranking.entries()) {
-      if (score < (ranking[place - 1]?.score ?? score)) rank = place;
-      scores.set(id, (scores.get(id) ?? 0) + (counts * FLAT) / (FLAT + rank));
-    }
-  }
-  return scores;
+/** The entries that are similar enough, with their similarity; none when the first one is less similar than `least`. */
+function fitting(similar: readonly Near[], least: number): Map<number, number> {
+  const best = similar[0]?.score ?? 0;
+  const isFitting = best > 0 && best >= least;
+  return new Map(
+    similar.filter(({ score }) => isFitting && score >= MIN_PART * best).map(({ id, score }) => [id, score]),
+  );
 }
 
 /** A store may add the weights in any order, so the last digits of their sum differ. */

@@ -59,6 +59,25 @@ test("an entry without a meaning is compared by its words, and is missing until 
   expect(await scores({ words: undefined, meaning })).toEqual(["0.0", "0.3", "0.0"]);
 });
 
+test("words decide among entries of one meaning, count less than meaning, and one entry is compared in the same way", async () => {
+  const index = createVectorIndex(VECTOR_SIZE);
+  const [asked, turned] = [7, 8].map((seed) => {
+    const random = createRandom(seed);
+    return quantize(Float32Array.from({ length: VECTOR_SIZE }, () => normal(random)));
+  });
+  index.put([
+    { id: 1, facets: [ALL], vector: asked ?? none, meaning: turned ?? none },
+    { id: 2, facets: [ALL], vector: turned ?? none, meaning: asked ?? none },
+    { id: 3, facets: [ALL], vector: asked ?? none, meaning: asked ?? none },
+  ]);
+  const query = { words: asked, meaning: asked };
+  const near = await index.nearest(query, [ALL], 3);
+  expect(near.map(({ id }) => id)).toEqual([3, 2, 1]);
+  expect(near[0]?.score).toBeCloseTo(1, 1);
+  for (const { id, score } of near) expect(index.similarity(query, id)).toBe(score);
+  expect(index.similarity(query, 4)).toBe(0);
+});
+
 /** A vector of random direction, near to another if there is one. */
 function vectorNear(random: () => number, near?: Float32Array): Float32Array {
   return Float32Array.from({ length: DIMENSIONS }, (_, at) => (near?.[at] ?? 0) * 1.5 + normal(random));

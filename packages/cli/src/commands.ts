@@ -64,7 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "migrate",
-    summary: "Moves a file from @x402/express to @farebox/express/compat",
+    summary: "Moves a file from @x402/express to @farebox/compat",
     load: () => import("./migrate/command.js"),
   },
   {

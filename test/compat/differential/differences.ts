@@ -1,5 +1,5 @@
 /**
- * The differences between the reference and `@farebox/express/compat` that are meant. Each has a heading in
+ * The differences between the reference and `@farebox/compat` that are meant. Each has a heading in
  * `docs/reference/compat-differences.md`; a difference that none of them explains is a bug.
  *
  * @module

@@ -1,12 +1,12 @@
 /**
- * Generated sellers and clients, each tried on the reference and on `@farebox/express/compat`, with one facilitator in the process. Every
+ * Generated sellers and clients, each tried on the reference and on `@farebox/compat`, with one facilitator in the process. Every
  * difference between them is one of those in `docs/reference/compat-differences.md`.
  *
  * `pnpm test` tries 40 of them, always the same; `pnpm test:compat` tries 500. A failure prints the seed, and
  * `FAREBOX_ALL_DIFFERENCES=/tmp/all.txt` writes each difference without an explanation into a file.
  */
 import { writeFileSync } from "node:fs";
-import * as compatLibrary from "@farebox/express/compat";
+import * as compatLibrary from "@farebox/compat";
 import * as exactServer from "@x402/evm/exact/server";
 import * as uptoServer from "@x402/evm/upto/server";
 import * as referenceExpress from "@x402/express";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import * as ours from "@farebox/express/compat/extensions";
+import * as ours from "@farebox/compat/extensions";
 import * as theirs from "@x402/extensions";
 import { describe, expect, test } from "vitest";
 

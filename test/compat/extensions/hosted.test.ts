@@ -5,14 +5,9 @@
  * @module
  */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { HTTPFacilitatorClient, type HTTPRequestContext, paymentMiddleware, x402ResourceServer } from "@farebox/compat";
+import * as ours from "@farebox/compat/extensions";
 import type { Logger } from "@farebox/express";
-import {
-  HTTPFacilitatorClient,
-  type HTTPRequestContext,
-  paymentMiddleware,
-  x402ResourceServer,
-} from "@farebox/express/compat";
-import * as ours from "@farebox/express/compat/extensions";
 import { createPayer, createTestFacilitator, type PayOptions, pay, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
@@ -25,7 +20,7 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { serve } from "./serving.js";
+import { serve } from "../../serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const ACCEPTS = { scheme: "exact", price: "$0.001", network: "eip155:84532", payTo: PAY_TO } as const;

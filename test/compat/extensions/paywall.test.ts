@@ -1,4 +1,4 @@
-import { avmPaywall, createPaywall, evmPaywall, isOwnPaywall, svmPaywall } from "@farebox/express/compat/paywall";
+import { avmPaywall, createPaywall, evmPaywall, isOwnPaywall, svmPaywall } from "@farebox/compat/paywall";
 import { expect, test } from "vitest";
 
 const offer = (network: string) => ({ network, amount: "10000", asset: "0x<b>" });

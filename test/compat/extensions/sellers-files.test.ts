@@ -10,24 +10,24 @@ import {
   paymentMiddlewareFromHTTPServer,
   x402HTTPResourceServer,
   x402ResourceServer,
-} from "@farebox/express/compat";
-import type { PaymentPayload } from "@farebox/express/compat/core/types";
-import { ExactEvmScheme } from "@farebox/express/compat/evm/exact/server";
+} from "@farebox/compat";
+import type { PaymentPayload } from "@farebox/compat/core/types";
+import { ExactEvmScheme } from "@farebox/compat/evm/exact/server";
 import {
   bazaarResourceServerExtension,
   declareDiscoveryExtension,
   declareEip2612GasSponsoringExtension,
-} from "@farebox/express/compat/extensions";
+} from "@farebox/compat/extensions";
 import {
   createJWSOfferReceiptIssuer,
   createOfferReceiptExtension,
   declareOfferReceiptExtension,
-} from "@farebox/express/compat/extensions/offer-receipt";
+} from "@farebox/compat/extensions/offer-receipt";
 import {
   declarePaymentIdentifierExtension,
   extractPaymentIdentifier,
   PAYMENT_IDENTIFIER,
-} from "@farebox/express/compat/extensions/payment-identifier";
+} from "@farebox/compat/extensions/payment-identifier";
 import {
   createSIWxRequestHook,
   createSIWxSettleHook,
@@ -35,8 +35,8 @@ import {
   InMemorySIWxStorage,
   parseSIWxHeader,
   siwxResourceServerExtension,
-} from "@farebox/express/compat/extensions/sign-in-with-x";
-import { createPaywall, evmPaywall } from "@farebox/express/compat/paywall";
+} from "@farebox/compat/extensions/sign-in-with-x";
+import { createPaywall, evmPaywall } from "@farebox/compat/paywall";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader } from "@x402/core/http";
@@ -48,8 +48,8 @@ import { wrapFetchWithPayment } from "@x402/fetch";
 import express, { type Express } from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { serve } from "../../serving.js";
 import { browse } from "../stage.js";
-import { serve } from "./serving.js";
 
 const payTo = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 

@@ -3,10 +3,11 @@
  *
  * @module
  */
+
+import { paymentMiddleware, type RoutesConfig } from "@farebox/compat/v1";
 import type { PaymentRequired } from "@farebox/core";
 import { ConfigError } from "@farebox/core";
 import { decodePaymentRequired } from "@farebox/core/protocol";
-import { paymentMiddleware, type RoutesConfig } from "@farebox/express/compat/v1";
 import { createTestFacilitator, startFacilitatorServer } from "@farebox/testing";
 import { ExactEvmScheme } from "@x402/evm";
 import { extractDiscoveryInfo } from "@x402/extensions/bazaar";
@@ -14,8 +15,8 @@ import { wrapFetchWithPaymentFromConfig } from "@x402/fetch";
 import express from "express";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
+import { serve } from "../../serving.js";
 import { browse } from "../stage.js";
-import { serve } from "./serving.js";
 
 const PAY_TO = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 const SOLANA_PAY_TO = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const COMPAT = "@farebox/express/compat";
+const COMPAT = "@farebox/compat";
 
 /** What each side writes in place of the reference's packages. */
 const SIDES = {

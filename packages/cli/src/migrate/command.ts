@@ -23,7 +23,7 @@ interface MigrateCall {
 export const command: Command = defineCommand({
   name: "migrate",
   summary:
-    "Changes the imports of @x402/express and its packages to @farebox/express/compat, and lists what will behave differently",
+    "Changes the imports of @x402/express and its packages to @farebox/compat, and lists what will behave differently",
   usage: "[options] <file> ...",
   options: {
     depth: {
@@ -134,7 +134,7 @@ function installs({ changed, kept }: Migration): readonly string[] {
   const stays = new Set(kept.map(({ module }) => packageOf(module)));
   const gone = [...new Set(changed.map(({ from }) => packageOf(from)))].filter((name) => !stays.has(name));
   const remove = gone.length === 0 ? [] : [`Then, if no other file needs them: npm uninstall ${gone.join(" ")}`];
-  return ["Install: npm install @farebox/express", ...remove];
+  return ["Install: npm install @farebox/express @farebox/compat", ...remove];
 }
 
 function packageOf(module: string): string {

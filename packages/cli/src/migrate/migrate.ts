@@ -44,7 +44,7 @@ export interface MigrateOptions {
 }
 
 /**
- * Changes the imports of the reference in a source to those of `@farebox/express/compat`.
+ * Changes the imports of the reference in a source to those of `@farebox/compat`.
  *
  * @example
  * const migration = migrate('import { paymentMiddleware } from "@x402/express";');

@@ -17,7 +17,7 @@ export interface Replacement {
   readonly names: ReadonlySet<string>;
 }
 
-const COMPAT = "@farebox/express/compat";
+const COMPAT = "@farebox/compat";
 
 /** By the reference's module, the sub-path of its replacement. */
 const SUBPATHS: Readonly<Record<string, string>> = {
