@@ -124,14 +124,16 @@ export class Deliveries {
   async keep(owned: Owned, answer: StoredAnswer | undefined): Promise<void> {
     if (answer === undefined) return this.done(owned, { isKept: false });
     // One for a request without proof may have been delivered.
-    const newOwner = owned.owner.startsWith(UNPROVEN) ? owned.owner : UNDELIVERED + owned.owner;
-    await this.#write(owned, { to: "settled", answer, newOwner });
+    const isUnproven = owned.owner.startsWith(UNPROVEN);
+    const marked = isUnproven ? {} : ({ mark: "undelivered", newOwner: UNDELIVERED + owned.owner } as const);
+    await this.#write(owned, { to: "settled", answer, ...marked });
   }
 
   /** Keeps a response that was sent, for a payer that may have given up unseen. Nobody else needs it. */
   async keepForPayer({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
-    if (answer === undefined) this.done({ identity, owner }, { isKept: false });
-    else await this.#write({ identity, owner }, { to: "settled", answer, delivers: true, newOwner: FOR_PAYER + owner });
+    if (answer === undefined) return this.done({ identity, owner }, { isKept: false });
+    const marked = { mark: "for_payer", newOwner: FOR_PAYER + owner } as const;
+    await this.#write({ identity, owner }, { to: "settled", answer, delivers: true, ...marked });
   }
 
   /** Nothing was sent: the same payment sent again runs the handler. */
@@ -142,7 +144,7 @@ export class Deliveries {
   /** The seller gives the money back: the payment buys nothing more, for its payer neither. */
   async refunded(owned: Owned): Promise<void> {
     if (!owned.owner.startsWith(UNPROVEN)) return;
-    await this.#write(owned, { to: "settled", newOwner: owned.owner.slice(UNPROVEN.length) });
+    await this.#write(owned, { to: "settled", mark: null, newOwner: owned.owner.slice(UNPROVEN.length) });
   }
 
   /** From now on, a response that was delivered is forgotten at once. */
@@ -154,7 +156,7 @@ export class Deliveries {
     }
   }
 
-  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">): Promise<void> {
+  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "mark" | "newOwner">): Promise<void> {
     const written = this.#tryToWrite(owned, change).finally(() => void this.#running.delete(owned.owner));
     this.#deps.writes.add(written);
     return written;
@@ -162,7 +164,7 @@ export class Deliveries {
 
   async #tryToWrite(
     { identity, owner }: Owned,
-    change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">,
+    change: Pick<Transition, "to" | "answer" | "delivers" | "mark" | "newOwner">,
   ): Promise<void> {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =

@@ -94,9 +94,14 @@ export function toPaidRequest(
   const occasion = { url, method: request.method, locate: () => place, request: seen };
   const { description, mimeType, service, key } = route;
   const resource = { url, description, mimeType, ...service };
+  // Not the host: a client may come back by another name of the same server.
+  const target = request.mountPath + request.path + request.search;
   const claim: ClaimRequest = {
     identity: reading.identity,
-    binding: bindingOf(toBoundRequest({ route, request }, bodyDigest), offer),
+    binding: bindingOf([key, request.method, target, bodyDigest], offer),
+    mode: offer.settle,
+    ...asStorable(key, request.method, target),
+    hasBody: bodyDigest !== "",
     owner: offer.settle === "metered" ? METERED + nextOwner() : nextOwner(),
     expiresAtMs: reading.expiresAtSeconds * 1000,
     ...(identifier === undefined ? {} : { identifier }),
@@ -193,22 +198,26 @@ function nextOwner(): string {
   return `${PROCESS}-${++runs}`;
 }
 
-/** The request that a payment is for: route, method, path with query, and digest of the body. */
-export type BoundRequest = readonly [routeKey: string, method: string, target: string, bodyDigest: string];
-
 /** Binds a payment to the request it came with first, and to the terms it was signed for. JSON text. */
-function bindingOf(request: BoundRequest, { requirements }: Offer): string {
+function bindingOf(request: readonly string[], { requirements }: Offer): string {
   const { scheme, network, asset, payTo, amount } = requirements;
   return JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
 }
 
-/** What a payment is bound to. Not to the host: a client may come back by another name of the same server. */
-function toBoundRequest(
-  { route, request }: Pick<MatchedRequest, "route" | "request">,
-  bodyDigest: string,
-): BoundRequest {
-  const { method, mountPath, path, search } = request;
-  return [route.key, method, mountPath + path + search, bodyDigest];
+/** Half of a surrogate pair, or NUL: databases refuse them. No client sends them in HTTP; a server that makes up requests may. */
+const UNSTORABLE = /[\0\p{Surrogate}]/gu;
+
+/** A request as a record can hold it. */
+function asStorable(route: string, method: string, target: string): Pick<ClaimRequest, "route" | "method" | "target"> {
+  return {
+    route: route.replace(UNSTORABLE, escaped),
+    method: method.replace(UNSTORABLE, escaped),
+    target: target.replace(UNSTORABLE, escaped),
+  };
+}
+
+function escaped(character: string): string {
+  return character === "\0" ? "%00" : "\ufffd";
 }
 
 /** The request that a quote is for: all that a price function sees unasked. */

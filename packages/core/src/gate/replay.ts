@@ -218,7 +218,8 @@ export class Replay {
     try {
       const runsHandler = response === undefined && !wasStreamed;
       const isVerified = paid.offer.settle !== "before";
-      const start = { from, owner, facilitator, response, runsHandler, isVerified, waiting };
+      const isUnproven = !duplicate.isPayers && !wasStreamed;
+      const start = { from, owner, facilitator, response, runsHandler, isVerified, isUnproven, waiting };
       const settled = await settler.settle(payment, start);
       if (settled.kind !== "settled") {
         const isRefused = settled.kind === "rejected" || settled.kind === "due";
@@ -249,7 +250,7 @@ export class Replay {
   ): Promise<Decision> {
     const { store, runs, leases, now } = this.#deps;
     const paid = runOf(duplicate);
-    const newOwner = paid.claim.owner;
+    const taken = { newOwner: paid.claim.owner, mark: duplicate.isPayers ? null : "unproven" } as const;
     const waitSeconds = runs.secondsToWait(paid, await runs.othersOf(paid));
     if (waitSeconds > 0) {
       this.tell(paid, "pending");
@@ -258,7 +259,7 @@ export class Replay {
     const askedMs = now();
     const lease = leases.areRenewed ? { leaseUntilMs: leases.ofRun(paid.claim) } : {};
     const isOurs =
-      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner, ...lease }));
+      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, ...taken, ...lease }));
     if (!isOurs) return this.#inProgress(duplicate);
     leases.hold(paid.claim, askedMs);
     return this.#admit({ ...duplicate, paid }, receipt, { isOwed: true });
@@ -355,10 +356,10 @@ function asMetered({ paid }: Duplicate): PaidRequest {
   return isMetered(claim) ? paid : { ...paid, claim: { ...claim, owner: METERED + claim.owner } };
 }
 
-/** The claim with the identifier and expiry of the first request: what comes later proves nothing. */
-function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRecord): ClaimRequest {
+/** The claim with the mode, identifier and expiry of the first request: what comes later proves nothing. */
+function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs, mode }: PaymentRecord): ClaimRequest {
   const { identifier: _, ...rest } = claim;
-  return { ...rest, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
+  return { ...rest, expiresAtMs, mode, ...(identifier === undefined ? {} : { identifier }) };
 }
 
 /** How many copies of its response one payment buys at once, and how many duplicates may wait for it. */

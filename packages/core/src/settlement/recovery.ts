@@ -330,7 +330,8 @@ export class SettlementRecovery {
   /** Reads all that settling takes from a record; `undefined`: its scheme is gone, or it does not say enough. */
   #readRecord(record: PaymentRecord): PendingPayment | undefined {
     const { schemes, routeOf, now, logger } = this.#deps;
-    const { identity, binding, owner, expiresAtMs, identifier, request: facilitatorRequest } = record;
+    const { identity, binding, owner, expiresAtMs, mode, route, method, target, hasBody, identifier } = record;
+    const { request: facilitatorRequest } = record;
     try {
       if (facilitatorRequest === undefined) throw new TypeError("no request");
       // The payer signed these terms. The amount that is settled may be lower.
@@ -340,7 +341,8 @@ export class SettlementRecovery {
       );
       const reading = scheme?.readPayment(payload, accepted, Math.floor(now() / 1000));
       if (scheme !== undefined && reading !== undefined && reading.kind !== "refused") {
-        const claim = { identity, binding, owner, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
+        const bound = { binding, mode, route, method, target, hasBody };
+        const claim = { identity, owner, expiresAtMs, ...bound, ...(identifier === undefined ? {} : { identifier }) };
         const routeKey = routeKeyOf(record);
         const { asked, hooks } = routeOf?.(routeKey) ?? {};
         return { claim, payer: reading.payer, scheme, routeKey, facilitatorRequest, asked, hooks };

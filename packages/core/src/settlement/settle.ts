@@ -49,6 +49,8 @@ export interface SettlementStart {
    * the payment again, and run the handler as well.
    */
   readonly runsHandler: boolean;
+  /** Whether another run takes over for a request without proof: the payer's proof is then owed a response, too. Default `false`. */
+  readonly isUnproven?: boolean;
   /** `false`: nobody has verified the payment. Default `true`. */
   readonly isVerified?: boolean;
   /** Which attempt this is, from 1. Default: the second one, if there was one before. */
@@ -139,6 +141,11 @@ function isStreamed({ claim }: PendingPayment, { from, response }: SettlementSta
   return isMetered(claim) && from !== "claimed" && response === undefined;
 }
 
+/** A run that takes over brings a mark of its own, or removes the one that is there: that was about the run before. */
+function markOf({ isUnproven = false }: SettlementStart): Pick<Transition, "mark"> {
+  return { mark: isUnproven ? "unproven" : null };
+}
+
 /** After this time, a payment that is due may settle. */
 const DUE_RETRY_SECONDS = 5;
 
@@ -159,6 +166,7 @@ export class Settler {
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
+    const isTakenOver = start.owner !== owner;
     leases.hold(claim);
     let isOurs = false;
     try {
@@ -172,11 +180,12 @@ export class Settler {
         leaseUntilMs: leases.ofSettlement(),
         ...(facilitator === undefined ? {} : { facilitator }),
         ...(start.response === undefined ? {} : { answer: start.response }),
+        ...(isTakenOver ? markOf(start) : {}),
       });
     } finally {
       if (!isOurs) void leases.drop(claim);
       // Its lease is the new owner's, or another process has it.
-      if (start.owner !== owner) void leases.drop({ owner: start.owner });
+      if (isTakenOver) void leases.drop({ owner: start.owner });
     }
     if (!isOurs) return { kind: "lost" };
     inFlight.settling(claim, start.waiting?.client);
@@ -478,7 +487,7 @@ function changesAfter(
   if (start.waiting === undefined) {
     return start.response === undefined
       ? { ...changes, to: "owed" }
-      : { ...changes, to: kind, newOwner: UNDELIVERED + claim.owner };
+      : { ...changes, to: kind, mark: "undelivered", newOwner: UNDELIVERED + claim.owner };
   }
   // A payment with an identifier may fetch its response again.
   const isGone = start.waiting.keepsResponse();
