@@ -4,7 +4,6 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { Hooks } from "../events/hooks.js";
 import type { CompiledDeclaration } from "../extension.js";
@@ -21,8 +20,8 @@ import { SellersRequest } from "../route/priced-request.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
+import { nextOwner } from "../settlement/leases.js";
 import type { PendingPayment } from "../settlement/outcome.js";
-import { METERED } from "../settlement/settle.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
@@ -102,7 +101,7 @@ export function toPaidRequest(
     mode: offer.settle,
     ...asStorable(key, request.method, target),
     hasBody: bodyDigest !== "",
-    owner: offer.settle === "metered" ? METERED + nextOwner() : nextOwner(),
+    owner: nextOwner(),
     expiresAtMs: reading.expiresAtSeconds * 1000,
     ...(identifier === undefined ? {} : { identifier }),
   };
@@ -186,16 +185,6 @@ export function isSharedAddress(client: string): boolean {
   const [address = ""] = client.split("%");
   const family = isIP(address);
   return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
-}
-
-/** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */
-const PROCESS = randomUUID();
-
-let runs = 0;
-
-/** A unique id per run. It shows when another run has taken over a payment. */
-function nextOwner(): string {
-  return `${PROCESS}-${++runs}`;
 }
 
 /** Binds a payment to the request it came with first, and to the terms it was signed for. JSON text. */

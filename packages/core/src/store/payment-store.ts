@@ -207,7 +207,7 @@ export interface ClaimRequest {
    * The route, method, path with query, body digest and offer, as JSON text. The same payment with another binding is refused.
    */
   readonly binding: string;
-  /** A unique id of the run that owns the record. Another run may not change it. */
+  /** A unique id of the run that owns the record, of which nothing is read. Another run may not change the record. */
   readonly owner: string;
   /**
    * When the payment expires, in Unix milliseconds. Afterwards it cannot settle. Ten minutes later the record is forgotten; a durable
