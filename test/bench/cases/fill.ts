@@ -15,7 +15,7 @@ import type { StorePlace } from "../plan.js";
 const HOUR_MS = 3_600_000;
 const IDENTITY = `eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0x${"1".repeat(40)}:0x${"2".repeat(64)}`;
 const BOUND = {
-  binding: JSON.stringify(["GET /paid", "GET", "/paid", "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU", "1000"]),
+  binding: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
   mode: "after",
   route: "GET /paid",
   method: "GET",

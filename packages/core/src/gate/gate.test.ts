@@ -163,7 +163,15 @@ describe("a payment that the scheme refuses", () => {
     await pay({}, { search: "?a=\0\ud800😀" });
     const record = await store.find(identity);
     expect(record).toMatchObject({ route: "GET /weather", method: "GET", target: "/weather?a=%00\ufffd😀" });
-    expect(record?.binding).not.toMatch(/[\0\p{Surrogate}]/u);
+    expect(record?.binding).toMatch(/^[\w-]{43}$/);
+  });
+
+  test("a payment for a path is refused for another one that a record writes alike", async () => {
+    const { pay } = createShop();
+    await admissionOf(await pay({}, { search: "?a=\0\ud800" })).complete(HANDLED);
+    for (const search of ["?a=%00\ufffd", "?a=\0\udc00", "?a=\\u0000\\ud800", "?a="]) {
+      expect(responseOf(await pay({}, { search })).json["error"]).toBe("payment_already_used");
+    }
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(

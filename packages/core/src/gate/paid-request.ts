@@ -4,6 +4,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
+import { createHash } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { Hooks } from "../events/hooks.js";
 import type { CompiledDeclaration } from "../extension.js";
@@ -187,10 +188,11 @@ export function isSharedAddress(client: string): boolean {
   return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON text. */
+/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON keeps apart what differs. */
 function bindingOf(request: readonly string[], { requirements }: Offer): string {
   const { scheme, network, asset, payTo, amount } = requirements;
-  return JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
+  const bound = JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
+  return createHash("sha256").update(bound).digest("base64url");
 }
 
 /** Half of a surrogate pair, or NUL: databases refuse them. No client sends them in HTTP; a server that makes up requests may. */

@@ -204,7 +204,7 @@ export interface ClaimRequest {
   /** Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses: 1 to 2000 characters. */
   readonly identity: string;
   /**
-   * The route, method, path with query, body digest and offer, as JSON text. The same payment with another binding is refused.
+   * SHA-256 of the route, method, path with query, body digest and offer, in base64url. The same payment with another binding is refused.
    */
   readonly binding: string;
   /** A unique id of the run that owns the record, of which nothing is read. Another run may not change the record. */

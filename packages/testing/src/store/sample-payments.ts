@@ -100,7 +100,7 @@ const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
 
 /** What a claim says of its request. */
 export const BOUND: Omit<ClaimRequest, "identity" | "owner" | "expiresAtMs"> = Object.freeze({
-  binding: JSON.stringify(["GET /weather/:city", "GET", "/weather/paris?unit=c"]),
+  binding: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
   mode: "after",
   route: "GET /weather/:city",
   method: "GET",
