@@ -116,7 +116,7 @@ describe.each(VERSIONS)("on %s", (_, express) => {
         left.push(payment);
         for (;;) {
           const record = await store.find(identities[at] ?? "-");
-          if (record?.owner.startsWith("undelivered-")) break;
+          if (record?.mark === "undelivered") break;
           await new Promise(setImmediate);
         }
       }

@@ -197,6 +197,7 @@ export { createMemoryStore, type MemoryStoreOptions, sizeOfAnswer } from "./stor
 export {
   type Claim,
   type ClaimRequest,
+  type DeliveryMark,
   type ExposureEntry,
   type ExposureSums,
   MAX_ANSWER_BYTES,

@@ -47,8 +47,9 @@ async function open() {
 async function claim(count) {
   const owner = String(process.pid);
   const expiresAtMs = Date.now() + 60_000;
+  const bound = { binding: "b", mode: "after", route: "GET /", method: "GET", target: "/", hasBody: false };
   const claims = Array.from({ length: count }, async (_, at) => {
-    const { kind } = await store.claim({ identity: `p${at}`, binding: "b", owner, expiresAtMs });
+    const { kind } = await store.claim({ identity: `p${at}`, ...bound, owner, expiresAtMs });
     return kind === "claimed" ? [`p${at}`] : [];
   });
   return { owner, identities: (await Promise.all(claims)).flat() };

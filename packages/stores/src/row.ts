@@ -6,9 +6,12 @@
  * @module
  */
 import {
+  type ClaimRequest,
+  type DeliveryMark,
   type PaymentRecord,
   type PaymentState,
   RELEASABLE,
+  type SettleTime,
   sizeOfAnswer,
   type Transition,
   UNFINISHED,
@@ -27,9 +30,17 @@ export const GRACE_MS: number = 10 * 60 * 1000;
  */
 export const NEVER_MS = 8_640_000_000_000_000;
 
-/** The columns of a record, in the order in which they are read. */
-export const COLUMNS: string =
-  "identity, binding, state, owner, expires_at_ms, facilitator, identifier, request, lease_until_ms, answer, body, receipt, paid_by";
+/** The columns that a claim writes. */
+export const CLAIMED_COLUMNS: readonly string[] = [
+  ...["identity", "binding", "owner", "expires_at_ms", "mode", "route", "method", "target", "has_body", "identifier"],
+  "lease_until_ms",
+];
+
+/** The columns of a record. */
+export const COLUMNS: string = [
+  ...CLAIMED_COLUMNS,
+  ...["state", "facilitator", "request", "answer", "body", "mark", "receipt", "paid_by"],
+].join(", ");
 
 /** States, as lists in SQL. */
 export const UNFINISHED_SQL: string = listOf(UNFINISHED);
@@ -42,17 +53,24 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Reads a row. */
 export function readRow(row: Row): PaymentRecord {
   const { facilitator, identifier, request, lease_until_ms: lease, answer, body, receipt, paid_by: transaction } = row;
+  const { mark } = row;
   return {
     identity: String(row["identity"]),
     binding: String(row["binding"]),
     state: row["state"] as PaymentState,
     owner: String(row["owner"]),
     expiresAtMs: Number(row["expires_at_ms"]),
+    mode: row["mode"] as SettleTime,
+    route: String(row["route"]),
+    method: String(row["method"]),
+    target: String(row["target"]),
+    hasBody: Number(row["has_body"]) === 1,
     ...(isPresent(facilitator) && { facilitator: String(facilitator) }),
     ...(isPresent(identifier) && { identifier: String(identifier) }),
     ...(isPresent(request) && { request: JSON.parse(String(request)) }),
     ...(isPresent(lease) && { leaseUntilMs: Number(lease) }),
     ...(isPresent(answer) && { answer: { ...JSON.parse(String(answer)), body: readBytes(body) } }),
+    ...(isPresent(mark) && { mark: mark as DeliveryMark }),
     ...(isPresent(receipt) && { receipt: JSON.parse(String(receipt)) }),
     ...(isPresent(transaction) && { transaction: String(transaction) }),
   };
@@ -61,15 +79,35 @@ export function readRow(row: Row): PaymentRecord {
 /** A value of a column. */
 export type Cell = string | number | Uint8Array | null;
 
+/** The values of {@link CLAIMED_COLUMNS}. */
+export function claimedValues(request: ClaimRequest): readonly Exclude<Cell, Uint8Array>[] {
+  const { identity, binding, owner, expiresAtMs, mode, route, method, target, hasBody } = request;
+  const { identifier = null, leaseUntilMs = null } = request;
+  return [
+    identity,
+    binding,
+    owner,
+    expiresAtMs,
+    mode,
+    route,
+    method,
+    target,
+    Number(hasBody),
+    identifier,
+    leaseUntilMs,
+  ];
+}
+
 /** The columns that a transition writes. @param nowMs - How old a response is that it brings. */
 export function writtenColumns(change: Transition, nowMs: number): readonly (readonly [column: string, value: Cell])[] {
-  const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt, transaction } = change;
+  const { to, newOwner, facilitator, identifier, request, leaseUntilMs, answer, mark, receipt, transaction } = change;
   const columns: (readonly [string, Cell])[] = [["state", to]];
   if (newOwner !== undefined) columns.push(["owner", newOwner]);
   if (facilitator !== undefined) columns.push(["facilitator", facilitator]);
   if (identifier !== undefined) columns.push(["identifier", identifier]);
   if (request !== undefined) columns.push(["request", request && JSON.stringify(request)]);
   if (leaseUntilMs !== undefined) columns.push(["lease_until_ms", leaseUntilMs]);
+  if (mark !== undefined) columns.push(["mark", mark]);
   if (receipt !== undefined) columns.push(["receipt", JSON.stringify(receipt)]);
   if (transaction !== undefined) columns.push(["paid_by", transaction]);
   if (answer !== undefined) {

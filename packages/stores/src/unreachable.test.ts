@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import type { PaymentStore } from "@farebox/core";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { CLAIM } from "./claim.fixture.js";
 import { postgresStore } from "./postgres/postgres-store.js";
 import { startPostgres } from "./postgres/server.fixture.js";
 import {
@@ -94,7 +95,7 @@ describe("a store in PostgreSQL", () => {
 });
 
 function claimOf(identity: string) {
-  return { identity, binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 };
+  return { identity, ...CLAIM, owner: "run", expiresAtMs: Date.now() + 60_000 };
 }
 
 async function demandRejections(store: PaymentStore, message: RegExp): Promise<void> {

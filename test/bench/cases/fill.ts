@@ -14,7 +14,18 @@ import type { StorePlace } from "../plan.js";
 
 const HOUR_MS = 3_600_000;
 const IDENTITY = `eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0x${"1".repeat(40)}:0x${"2".repeat(64)}`;
-const BINDING = JSON.stringify(["GET /paid", "GET", "/paid", "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU", "1000"]);
+const BOUND = {
+  binding: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+  mode: "after",
+  route: "GET /paid",
+  method: "GET",
+  target: "/paid",
+  hasBody: true,
+} as const;
+
+/** The columns that all rows have in common. */
+const COPIED =
+  "binding, state, owner, expires_at_ms, forget_at_ms, mode, route, method, target, has_body, facilitator, receipt";
 
 /** Writes as many delivered payments as asked for. */
 export async function fillStore(store: StorePlace, count: number): Promise<void> {
@@ -22,8 +33,8 @@ export async function fillStore(store: StorePlace, count: number): Promise<void>
 }
 
 async function writeOne(store: PaymentStore): Promise<void> {
-  const step = { identity: IDENTITY, owner: "the first run of it" };
-  await store.claim({ ...step, binding: BINDING, expiresAtMs: Date.now() + HOUR_MS });
+  const step = { identity: IDENTITY, owner: "the first run of it" } as const;
+  await store.claim({ ...step, ...BOUND, expiresAtMs: Date.now() + HOUR_MS });
   await store.transition({ ...step, from: "claimed", to: "settling", facilitator: "facilitator-1" });
   const receipt = { success: true, transaction: `0x${"5e".repeat(32)}`, network: "eip155:84532" } as const;
   await store.transition({ ...step, from: "settling", to: "settled", receipt });
@@ -50,8 +61,8 @@ end`;
     const pool = new pg.Pool({ connectionString: place });
     await writeOne(postgresStore(pool));
     await pool.query(
-      `INSERT INTO farebox_payments (key, identity, binding, state, owner, expires_at_ms, forget_at_ms, facilitator, receipt)
-       SELECT sha256(n::text::bytea), n || identity, binding, state, owner, expires_at_ms, forget_at_ms, facilitator, receipt
+      `INSERT INTO farebox_payments (key, identity, ${COPIED})
+       SELECT sha256(n::text::bytea), n || identity, ${COPIED}
        FROM farebox_payments CROSS JOIN generate_series(1, $1::int) AS n WHERE identity = $2`,
       [count, IDENTITY],
     );
@@ -63,9 +74,9 @@ end`;
     const database = new Database(place);
     await writeOne(sqliteStore(database));
     database.exec(`
-      INSERT INTO farebox_payments (identity, binding, state, owner, expires_at_ms, forget_at_ms, facilitator, receipt)
+      INSERT INTO farebox_payments (identity, ${COPIED})
       WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
-      SELECT lower(hex(randomblob(16))) || identity, binding, state, owner, expires_at_ms, forget_at_ms, facilitator, receipt
+      SELECT lower(hex(randomblob(16))) || identity, ${COPIED}
       FROM farebox_payments, numbers WHERE identity = '${IDENTITY}';
       PRAGMA wal_checkpoint(TRUNCATE)`);
     database.close();

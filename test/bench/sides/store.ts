@@ -30,7 +30,8 @@ function openMemory(records: number, aheadMs: number): PaymentStore {
   const expiresAtMs = Date.now() + 60 * MINUTE_MS;
   for (let at = 0; at < records; at++) {
     const step = { identity: `a payment of earlier, number ${at}`, owner: "its first run" };
-    store.claim({ ...step, binding: `GET /paid, request ${at}`, expiresAtMs });
+    const request = { mode: "after", route: "GET /paid", method: "GET", target: "/paid", hasBody: false } as const;
+    store.claim({ ...step, ...request, binding: `GET /paid, request ${at}`, expiresAtMs });
     store.transition({ ...step, from: "claimed", to: "settling", facilitator: "facilitator-1" });
     const receipt = { success: true, transaction: `0x${"5e".repeat(32)}`, network: "eip155:84532" } as const;
     store.transition({ ...step, from: "settling", to: "settled", receipt });

@@ -29,7 +29,7 @@ import {
   withoutPayments,
 } from "./charging.js";
 import type { Deadlines } from "./deadline.js";
-import type { Deliveries } from "./delivery.js";
+import type { Deliveries, Proof } from "./delivery.js";
 import type { Exposure } from "./exposure.js";
 import type { InFlight } from "./in-flight.js";
 import { MeteredStream, type Metering, type MeteringDeps } from "./metering.js";
@@ -262,7 +262,8 @@ export class Admissions {
       failureHeaders: isPayers && !isOwed ? tokens.headersFor(paid.claim.identity) : [],
       cancel: () => deliveries.owe(paid.claim),
       fail: async (status) => {
-        failing = this.#failPrepaid(paid, { status, receipt, owesRun: status >= 500 && !isOwed });
+        const failure = { status, receipt, owesRun: status >= 500 && !isOwed };
+        failing = this.#failPrepaid(paid, failure, { isPayers });
         await failing;
       },
       done: () => {
@@ -276,10 +277,10 @@ export class Admissions {
   }
 
   /** Never rejects. */
-  async #failPrepaid(paid: PaidRequest, failure: HandlerFailure): Promise<void> {
+  async #failPrepaid(paid: PaidRequest, failure: HandlerFailure, proof: Proof): Promise<void> {
     const { deliveries } = this.#deps;
     const end = async (isRefunded: boolean) => {
-      if (isRefunded) await deliveries.refunded(paid.claim);
+      if (isRefunded) await deliveries.refunded(paid.claim, proof);
       else if (failure.owesRun) await deliveries.owe(paid.claim);
     };
     if (!paid.hooks.hearsOfFailures) return end(false);
@@ -318,7 +319,7 @@ export class Admissions {
         isKept = stored !== undefined;
         if (!isOwed && isCharged(paid, response, this.#deps) !== true) await deliveries.owe(paid.claim);
         else if (isPayers) await deliveries.show(paid.claim, stored);
-        else if (stored !== undefined) await deliveries.keep(paid.claim, stored);
+        else if (stored !== undefined) await deliveries.keep(paid.claim, stored, { isPayers });
         counted.end();
         inFlight.end(paid.claim, () => toShare(response, release));
         return release;
@@ -335,8 +336,8 @@ export class Admissions {
         inFlight.end(paid.claim);
       },
       handlerEnded: () => counted.handlerEnded(),
-      undelivered: (response) => deliveries.keep(paid.claim, toStored(response)),
-      unreleased: (response) => keepOrOwe(paid, response, this.#deps),
+      undelivered: (response) => deliveries.keep(paid.claim, toStored(response), { isPayers }),
+      unreleased: (response) => keepOrOwe(paid, response, { isPayers }, this.#deps),
       done: () => deliveries.done(paid.claim, { isKept }),
       leave: () => run.disconnect(),
       // The money has moved: the payment's time no longer matters.
@@ -491,11 +492,11 @@ class VerifiedAdmission implements HeldAdmission {
   }
 
   undelivered(response: HandlerResponse): Promise<void> {
-    return this.#deps.deliveries.keep(this.#paid.claim, toStored(withHeaders(response, this.#added)));
+    return this.#deps.deliveries.keep(this.#paid.claim, toStored(withHeaders(response, this.#added)), FIRST);
   }
 
   unreleased(response: HandlerResponse): Promise<void> {
-    return keepOrOwe(this.#paid, withHeaders(response, this.#added), this.#deps);
+    return keepOrOwe(this.#paid, withHeaders(response, this.#added), FIRST, this.#deps);
   }
 
   keepForPayer(response: HandlerResponse): Promise<void> {
@@ -639,6 +640,9 @@ class VerifiedAdmission implements HeldAdmission {
   }
 }
 
+/** The first request with a payment is its payer's. */
+const FIRST: Proof = Object.freeze({ isPayers: true });
+
 /** What duplicates share: the same response, if all of it was held. */
 function toShare(response: HandlerResponse, release: Release): GateResponse | undefined {
   if (release.kind === "replace") return release.response;
@@ -665,10 +669,11 @@ function toStored(response: HandlerResponse): StoredAnswer | undefined {
 async function keepOrOwe(
   paid: PaidRequest,
   response: HandlerResponse,
+  proof: Proof,
   { deliveries, runs }: Pick<AdmissionDeps, "deliveries" | "runs">,
 ): Promise<void> {
   const stored = toStored(response);
-  if (stored !== undefined) return deliveries.keep(paid.claim, stored);
+  if (stored !== undefined) return deliveries.keep(paid.claim, stored, proof);
   // First, so that a request that finds the payment owed finds the run counted.
   const counted = runs.beginSettled(paid);
   counted.abandon();

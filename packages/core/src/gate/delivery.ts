@@ -10,18 +10,12 @@
  */
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import type { Leases } from "../settlement/leases.js";
-import { changeSurely, UNDELIVERED } from "../settlement/settle.js";
-import type { Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
+import { type Leases, nextOwner } from "../settlement/leases.js";
+import { changeSurely } from "../settlement/settle.js";
+import type { DeliveryMark, Owned, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 
 /** How long duplicates that wait in other processes have to read a response. Longer than they look away. */
 const READABLE_MS = 3_000;
-
-/** Begins the owner of a run for a request without proof. The payer's proof is still owed a response then. */
-export const UNPROVEN = "unproven-";
-
-/** Begins the owner of a response that was sent, and that only the payer's proof gets once more. */
-export const FOR_PAYER = "payers-";
 
 /**
  * Writes to the store that no client waits for. A seller that stops its process waits for them: a response that was delivered,
@@ -40,6 +34,16 @@ export class PendingWrites {
   async finished(): Promise<void> {
     while (this.#writes.size > 0) await Promise.all(this.#writes);
   }
+}
+
+/** Whether a run was for a request that proved to be the payer's. */
+export interface Proof {
+  readonly isPayers: boolean;
+}
+
+/** A mark has an owner of its own: what the run before writes later, such as that its response was delivered, is refused. */
+function markedAs(mark: DeliveryMark | null): Pick<Transition, "mark" | "newOwner"> {
+  return { mark, newOwner: nextOwner() };
 }
 
 /** What deliveries need. */
@@ -120,18 +124,20 @@ export class Deliveries {
     }
   }
 
-  /** Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost. */
-  async keep(owned: Owned, answer: StoredAnswer | undefined): Promise<void> {
+  /**
+   * Keeps a response that was not delivered. One too large to keep is `undefined`, and is lost.
+   *
+   * @param isPayers - Whether its run was for a request with proof. Another one may have been delivered, and its record says so already.
+   */
+  async keep(owned: Owned, answer: StoredAnswer | undefined, { isPayers }: Proof): Promise<void> {
     if (answer === undefined) return this.done(owned, { isKept: false });
-    // One for a request without proof may have been delivered.
-    const newOwner = owned.owner.startsWith(UNPROVEN) ? owned.owner : UNDELIVERED + owned.owner;
-    await this.#write(owned, { to: "settled", answer, newOwner });
+    await this.#write(owned, { to: "settled", answer, ...(isPayers ? markedAs("undelivered") : {}) });
   }
 
   /** Keeps a response that was sent, for a payer that may have given up unseen. Nobody else needs it. */
   async keepForPayer({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
-    if (answer === undefined) this.done({ identity, owner }, { isKept: false });
-    else await this.#write({ identity, owner }, { to: "settled", answer, delivers: true, newOwner: FOR_PAYER + owner });
+    if (answer === undefined) return this.done({ identity, owner }, { isKept: false });
+    await this.#write({ identity, owner }, { to: "settled", answer, delivers: true, ...markedAs("for_payer") });
   }
 
   /** Nothing was sent: the same payment sent again runs the handler. */
@@ -140,9 +146,8 @@ export class Deliveries {
   }
 
   /** The seller gives the money back: the payment buys nothing more, for its payer neither. */
-  async refunded(owned: Owned): Promise<void> {
-    if (!owned.owner.startsWith(UNPROVEN)) return;
-    await this.#write(owned, { to: "settled", newOwner: owned.owner.slice(UNPROVEN.length) });
+  async refunded(owned: Owned, { isPayers }: Proof): Promise<void> {
+    if (!isPayers) await this.#write(owned, { to: "settled", ...markedAs(null) });
   }
 
   /** From now on, a response that was delivered is forgotten at once. */
@@ -154,7 +159,7 @@ export class Deliveries {
     }
   }
 
-  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">): Promise<void> {
+  #write(owned: Owned, change: Pick<Transition, "to" | "answer" | "delivers" | "mark" | "newOwner">): Promise<void> {
     const written = this.#tryToWrite(owned, change).finally(() => void this.#running.delete(owned.owner));
     this.#deps.writes.add(written);
     return written;
@@ -162,7 +167,7 @@ export class Deliveries {
 
   async #tryToWrite(
     { identity, owner }: Owned,
-    change: Pick<Transition, "to" | "answer" | "delivers" | "newOwner">,
+    change: Pick<Transition, "to" | "answer" | "delivers" | "mark" | "newOwner">,
   ): Promise<void> {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =

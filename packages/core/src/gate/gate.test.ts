@@ -157,13 +157,21 @@ describe("a payment that the scheme refuses", () => {
     expect(await store.find(identity)).toBeUndefined();
   });
 
-  test("accepts an identity of any other text, and binds to well-formed text for any path", async () => {
+  test("accepts an identity of any other text, and records well-formed text for any path", async () => {
     const identity = "\u0001 支付 😀 '\"\\ \u2028";
     const { pay, store } = createShop({ scheme: schemeReading({ identity }) });
-    await pay({}, { search: "?a=\0\ud800" });
+    await pay({}, { search: "?a=\0\ud800😀" });
     const record = await store.find(identity);
-    expect(record?.binding).toContain("?a=\\u0000\\ud800");
-    expect(record?.binding).not.toMatch(/[\0\p{Surrogate}]/u);
+    expect(record).toMatchObject({ route: "GET /weather", method: "GET", target: "/weather?a=%00\ufffd😀" });
+    expect(record?.binding).toMatch(/^[\w-]{43}$/);
+  });
+
+  test("a payment for a path is refused for another one that a record writes alike", async () => {
+    const { pay } = createShop();
+    await admissionOf(await pay({}, { search: "?a=\0\ud800" })).complete(HANDLED);
+    for (const search of ["?a=%00\ufffd", "?a=\0\udc00", "?a=\\u0000\\ud800", "?a="]) {
+      expect(responseOf(await pay({}, { search })).json["error"]).toBe("payment_already_used");
+    }
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 0.5])(

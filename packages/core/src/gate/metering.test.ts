@@ -503,6 +503,25 @@ describe("with a durable store", () => {
     admissionOf(await second.pay({ payload: { nonce: "n2" } }));
   });
 
+  test("exposure ends with the settlement of a dead one by a request without proof, if its response was in one piece", async () => {
+    const processes = open();
+    const limited = { ...DURABLE, exposure: { perPayer: "$0.01" } };
+    const [first, second] = [processes.open(limited), processes.open(limited)];
+    processes.facilitator.settles = () => new Promise(() => {});
+    const admission = admissionOf(await first.pay());
+    admission.payment.charge("60");
+    void admission.complete(HANDLED);
+    await turn();
+    expect(await processes.record()).toMatchObject({ state: "settling", mode: "metered" });
+    first.kill();
+    processes.clock.ms += 9_000;
+    processes.facilitator.settles = settlesAsAsked(processes);
+    expect(responseOf(await second.pay()).text).toBe("sunny");
+    expect((await processes.record())?.mark).toBe("unproven");
+    await turn();
+    admissionOf(await second.pay({ payload: { nonce: "n2" } }));
+  });
+
   test("a stream that grows leaves less for those of another process, which end where the limit is", async () => {
     const processes = open();
     const limited = { ...SHOP, exposure: { perPayer: "$0.01", unrecorded: "$0.001" } };

@@ -4,7 +4,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { Hooks } from "../events/hooks.js";
 import type { CompiledDeclaration } from "../extension.js";
@@ -21,8 +21,8 @@ import { SellersRequest } from "../route/priced-request.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { IdentifiedPayment } from "../scheme/scheme.js";
+import { nextOwner } from "../settlement/leases.js";
 import type { PendingPayment } from "../settlement/outcome.js";
-import { METERED } from "../settlement/settle.js";
 import type { ClaimRequest } from "../store/payment-store.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
@@ -94,10 +94,15 @@ export function toPaidRequest(
   const occasion = { url, method: request.method, locate: () => place, request: seen };
   const { description, mimeType, service, key } = route;
   const resource = { url, description, mimeType, ...service };
+  // Not the host: a client may come back by another name of the same server.
+  const target = request.mountPath + request.path + request.search;
   const claim: ClaimRequest = {
     identity: reading.identity,
-    binding: bindingOf(toBoundRequest({ route, request }, bodyDigest), offer),
-    owner: offer.settle === "metered" ? METERED + nextOwner() : nextOwner(),
+    binding: bindingOf([key, request.method, target, bodyDigest], offer),
+    mode: offer.settle,
+    ...asStorable(key, request.method, target),
+    hasBody: bodyDigest !== "",
+    owner: nextOwner(),
     expiresAtMs: reading.expiresAtSeconds * 1000,
     ...(identifier === undefined ? {} : { identifier }),
   };
@@ -183,32 +188,27 @@ export function isSharedAddress(client: string): boolean {
   return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */
-const PROCESS = randomUUID();
-
-let runs = 0;
-
-/** A unique id per run. It shows when another run has taken over a payment. */
-function nextOwner(): string {
-  return `${PROCESS}-${++runs}`;
-}
-
-/** The request that a payment is for: route, method, path with query, and digest of the body. */
-export type BoundRequest = readonly [routeKey: string, method: string, target: string, bodyDigest: string];
-
-/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON text. */
-function bindingOf(request: BoundRequest, { requirements }: Offer): string {
+/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON keeps apart what differs. */
+function bindingOf(request: readonly string[], { requirements }: Offer): string {
   const { scheme, network, asset, payTo, amount } = requirements;
-  return JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
+  const bound = JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
+  return createHash("sha256").update(bound).digest("base64url");
 }
 
-/** What a payment is bound to. Not to the host: a client may come back by another name of the same server. */
-function toBoundRequest(
-  { route, request }: Pick<MatchedRequest, "route" | "request">,
-  bodyDigest: string,
-): BoundRequest {
-  const { method, mountPath, path, search } = request;
-  return [route.key, method, mountPath + path + search, bodyDigest];
+/** Half of a surrogate pair, or NUL: databases refuse them. No client sends them in HTTP; a server that makes up requests may. */
+const UNSTORABLE = /[\0\p{Surrogate}]/gu;
+
+/** A request as a record can hold it. */
+function asStorable(route: string, method: string, target: string): Pick<ClaimRequest, "route" | "method" | "target"> {
+  return {
+    route: route.replace(UNSTORABLE, escaped),
+    method: method.replace(UNSTORABLE, escaped),
+    target: target.replace(UNSTORABLE, escaped),
+  };
+}
+
+function escaped(character: string): string {
+  return character === "\0" ? "%00" : "\ufffd";
 }
 
 /** The request that a quote is for: all that a price function sees unasked. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FacilitatorError } from "../errors.js";
+import { CLAIM } from "../store/memory-store.fixture.js";
 import {
   admissionOf,
   createShop,
@@ -276,7 +277,7 @@ describe("an expired payment", () => {
   test("an expired payment gets 402 with the expiry reason, without a claim, when its record is gone", async () => {
     const { pay, clock, store, facilitator } = await shopWith("unknown");
     clock.ms = (NOW_SECONDS + 3600) * 1000;
-    await store.claim({ identity: "other", binding: "", owner: "", expiresAtMs: 2 * clock.ms });
+    await store.claim({ ...CLAIM, identity: "other", expiresAtMs: 2 * clock.ms });
     facilitator.settles = SETTLED;
     const { status, json } = responseOf(await pay());
     expect([status, json["error"]]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);

@@ -25,10 +25,10 @@ import type { SettlementResponse } from "../protocol/documents.js";
 import { isLeaseOver, type Leases, leaseLeft } from "../settlement/leases.js";
 import { factsOf } from "../settlement/outcome.js";
 import { isUncharged } from "../settlement/recovery.js";
-import { isMetered, METERED, type Settler, UNDELIVERED } from "../settlement/settle.js";
+import type { Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
 import type { Admissions, Decision } from "./admission.js";
-import { type Deliveries, FOR_PAYER, UNPROVEN } from "./delivery.js";
+import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
@@ -207,8 +207,8 @@ export class Replay {
     from: "metering" | "settling" | "unsent" | "due" | "unknown",
   ): Promise<Decision> {
     const { settler, inFlight } = this.#deps;
-    const wasStreamed = isMetered(record) && record.answer === undefined;
-    const paid = wasStreamed ? asMetered(duplicate) : runOf(duplicate);
+    const { paid } = duplicate;
+    const wasStreamed = record.mode === "metered" && record.answer === undefined;
     const { owner, facilitator, answer: response, request = paid.facilitatorRequest } = record;
     // As it was at first: the handler may have set an amount, and the identifier and expiry are the first request's.
     const payment = { ...paid, facilitatorRequest: request, claim: asRecorded(paid.claim, record) };
@@ -218,7 +218,8 @@ export class Replay {
     try {
       const runsHandler = response === undefined && !wasStreamed;
       const isVerified = paid.offer.settle !== "before";
-      const start = { from, owner, facilitator, response, runsHandler, isVerified, waiting };
+      const isUnproven = !duplicate.isPayers && !wasStreamed;
+      const start = { from, owner, facilitator, response, runsHandler, isVerified, isUnproven, waiting };
       const settled = await settler.settle(payment, start);
       if (settled.kind !== "settled") {
         const isRefused = settled.kind === "rejected" || settled.kind === "due";
@@ -231,7 +232,7 @@ export class Replay {
         this.tell(paid, "refused");
         decision = { kind: "respond", response: responseNotKept(duplicate.isPayers ? settled.receipt : undefined) };
       } else if (response === undefined) {
-        decision = await this.#admit({ ...duplicate, paid }, settled.receipt, { isOwed: false, added: settled.added });
+        decision = await this.#admit(duplicate, settled.receipt, { isOwed: false, added: settled.added });
       } else {
         decision = this.#replay(duplicate, response, settled.receipt, settled.added);
       }
@@ -248,8 +249,8 @@ export class Replay {
     from: "owed" | "settled",
   ): Promise<Decision> {
     const { store, runs, leases, now } = this.#deps;
-    const paid = runOf(duplicate);
-    const newOwner = paid.claim.owner;
+    const { paid, isPayers } = duplicate;
+    const taken = { newOwner: paid.claim.owner, mark: isPayers ? null : "unproven" } as const;
     const waitSeconds = runs.secondsToWait(paid, await runs.othersOf(paid));
     if (waitSeconds > 0) {
       this.tell(paid, "pending");
@@ -258,10 +259,10 @@ export class Replay {
     const askedMs = now();
     const lease = leases.areRenewed ? { leaseUntilMs: leases.ofRun(paid.claim) } : {};
     const isOurs =
-      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, newOwner, ...lease }));
+      receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, ...taken, ...lease }));
     if (!isOurs) return this.#inProgress(duplicate);
     leases.hold(paid.claim, askedMs);
-    return this.#admit({ ...duplicate, paid }, receipt, { isOwed: true });
+    return this.#admit(duplicate, receipt, { isOwed: true });
   }
 
   /**
@@ -270,19 +271,19 @@ export class Replay {
    */
   async #giveKept(duplicate: Duplicate, record: PaymentRecord, untilMs: number): Promise<Decision | undefined> {
     const { paid, isPayers } = duplicate;
-    const { identity, owner, answer, receipt } = record;
+    const { identity, answer, receipt, mark } = record;
     // Its owner is about to deliver it.
     const isAtWork = leaseLeft(record, this.#deps.now()) > 0 || this.#deps.deliveries.isRunning(record);
-    if (answer !== undefined && receipt !== undefined && (isPayers || !(isAtWork || owner.startsWith(FOR_PAYER)))) {
+    if (answer !== undefined && receipt !== undefined && (isPayers || !(isAtWork || mark === "for_payer"))) {
       return this.#replay(duplicate, answer, receipt);
     }
     // The handler runs once more, for another request.
     if (this.#deps.inFlight.find(identity) !== undefined) return this.#wait(duplicate, record, untilMs);
     // The owner died before its response was delivered, and the response was not kept, or the store had no room for it.
-    const isLost = isLeaseOver(record, this.#deps.now()) || (!isAtWork && owner.startsWith(UNDELIVERED));
+    const isLost = isLeaseOver(record, this.#deps.now()) || (!isAtWork && mark === "undelivered");
     if (isLost) return this.#runOwed(duplicate, record, "settled");
     const isStreamed = paid.offer.settle === "before";
-    const isOwed = isPayers && owner.startsWith(UNPROVEN);
+    const isOwed = isPayers && mark === "unproven";
     if (isOwed && (isStreamed || !isAtWork)) return this.#runOwed(duplicate, record, "settled");
     // Its owner may be dead, and the payer without proof: whether it was delivered is known when the lease ends.
     if (isAtWork) return isStreamed ? this.#inProgress(duplicate) : this.#wait(duplicate, record, untilMs);
@@ -344,21 +345,10 @@ export function isOpen({ state }: PaymentRecord): boolean {
   return state === "metering" || state === "settling" || state === "unknown";
 }
 
-/** The request as the owner of a record. */
-function runOf({ paid, isPayers }: Duplicate): PaidRequest {
-  return isPayers ? paid : { ...paid, claim: { ...paid.claim, owner: UNPROVEN + paid.claim.owner } };
-}
-
-/** The request as one that settles what a metered response has delivered. */
-function asMetered({ paid }: Duplicate): PaidRequest {
-  const { claim } = paid;
-  return isMetered(claim) ? paid : { ...paid, claim: { ...claim, owner: METERED + claim.owner } };
-}
-
-/** The claim with the identifier and expiry of the first request: what comes later proves nothing. */
-function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs }: PaymentRecord): ClaimRequest {
+/** The claim with the mode, identifier and expiry of the first request: what comes later proves nothing. */
+function asRecorded(claim: ClaimRequest, { identifier, expiresAtMs, mode }: PaymentRecord): ClaimRequest {
   const { identifier: _, ...rest } = claim;
-  return { ...rest, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
+  return { ...rest, expiresAtMs, mode, ...(identifier === undefined ? {} : { identifier }) };
 }
 
 /** How many copies of its response one payment buys at once, and how many duplicates may wait for it. */

@@ -7,6 +7,7 @@
  * @see `docs/reference/lifecycle.md`, "Leases"
  * @module
  */
+import { randomUUID } from "node:crypto";
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import type { ClaimRequest, Owned, PaymentRecord, PaymentStore } from "../store/payment-store.js";
@@ -16,6 +17,16 @@ const LEASE_MS = 8_000;
 
 /** Two renewals may fail before the lease is over. */
 const RENEW_EVERY_MS = 2_500;
+
+/** A run of this process. A UUID of its own for each would take half a kilobyte more per record. */
+const PROCESS = randomUUID();
+
+let runs = 0;
+
+/** A unique id for the owner of a record. It shows when another run has taken over a payment. */
+export function nextOwner(): string {
+  return `${PROCESS}-${++runs}`;
+}
 
 /** What leases need. */
 export interface LeasesDeps {

@@ -9,6 +9,7 @@ import type { RpcNode } from "../http/rpc-node.js";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import type { ChainFinding, SignatureFinding } from "../scheme/scheme.js";
+import { CLAIM } from "../store/memory-store.fixture.js";
 import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
 
 const OFFER = createOffer(
@@ -23,7 +24,7 @@ const REQUEST = {
 } as FacilitatorRequest;
 
 const PAYMENT: PendingPayment = {
-  claim: { identity: "p1", binding: "[]", owner: "run", expiresAtMs: 0 },
+  claim: { ...CLAIM, identity: "p1", expiresAtMs: 0 },
   payer: PAYER,
   scheme: OFFER.scheme,
   routeKey: "GET /weather",

@@ -3,6 +3,7 @@ import { createPaymentEvents } from "../events/events.js";
 import { createTestScheme, NETWORK, PAY_TO, PAYER, paymentOf } from "../gate/shop.fixture.js";
 import { createOffer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
+import { CLAIM } from "../store/memory-store.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
@@ -29,7 +30,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
   const terms = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
   const offer = createOffer(scheme, { asset: ASSET, amount: 10_000n, payTo: PAY_TO, isInDollars: true }, terms);
   for (const { nonce, amount } of payments) {
-    const claim = { identity: nonce, binding: "[]", owner: "dead", expiresAtMs: now() + 300_000 };
+    const claim = { ...CLAIM, identity: nonce, owner: "dead", expiresAtMs: now() + 300_000 };
     const request = {
       x402Version: 2 as const,
       paymentPayload: { ...paymentOf({ payload: { nonce } }), accepted: offer.requirements },

@@ -7,17 +7,15 @@
  * @see `docs/reference/lifecycle.md`, "How an unknown outcome is resolved"
  * @module
  */
-import { randomUUID } from "node:crypto";
 import type { PaymentEvents } from "../events/events.js";
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
 import { matchesNetwork } from "../protocol/caip2.js";
-import { parseJson } from "../protocol/json.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { type ClaimRequest, type PaymentRecord, type PaymentStore, UNFINISHED } from "../store/payment-store.js";
-import { type Leases, leaseLeft } from "./leases.js";
+import { type Leases, leaseLeft, nextOwner } from "./leases.js";
 import { factsOf, type PendingPayment } from "./outcome.js";
-import { isMetered, METERED, type Settled, type Settler } from "./settle.js";
+import type { Settled, Settler } from "./settle.js";
 
 /** How many settlements were found unfinished, by how they ended. */
 export interface Recovery {
@@ -292,8 +290,7 @@ export class SettlementRecovery {
     }
     if (state === "due" && now() > record.expiresAtMs) return this.#writeOff(payment, record);
     const from = state === "metering" || state === "due" || state === "settling" ? state : "unknown";
-    const newOwner = isMetered(record) ? METERED + randomUUID() : randomUUID();
-    const taken = { ...payment, claim: { ...payment.claim, owner: newOwner } };
+    const taken = { ...payment, claim: { ...payment.claim, owner: nextOwner() } };
     try {
       const start = { from, owner, facilitator, response, runsHandler: false, attempt, waiting: undefined } as const;
       const settled = await settler.settle(taken, start);
@@ -330,7 +327,8 @@ export class SettlementRecovery {
   /** Reads all that settling takes from a record; `undefined`: its scheme is gone, or it does not say enough. */
   #readRecord(record: PaymentRecord): PendingPayment | undefined {
     const { schemes, routeOf, now, logger } = this.#deps;
-    const { identity, binding, owner, expiresAtMs, identifier, request: facilitatorRequest } = record;
+    const { identity, binding, owner, expiresAtMs, mode, route, method, target, hasBody, identifier } = record;
+    const { request: facilitatorRequest } = record;
     try {
       if (facilitatorRequest === undefined) throw new TypeError("no request");
       // The payer signed these terms. The amount that is settled may be lower.
@@ -340,10 +338,10 @@ export class SettlementRecovery {
       );
       const reading = scheme?.readPayment(payload, accepted, Math.floor(now() / 1000));
       if (scheme !== undefined && reading !== undefined && reading.kind !== "refused") {
-        const claim = { identity, binding, owner, expiresAtMs, ...(identifier === undefined ? {} : { identifier }) };
-        const routeKey = routeKeyOf(record);
-        const { asked, hooks } = routeOf?.(routeKey) ?? {};
-        return { claim, payer: reading.payer, scheme, routeKey, facilitatorRequest, asked, hooks };
+        const bound = { binding, mode, route, method, target, hasBody };
+        const claim = { identity, owner, expiresAtMs, ...bound, ...(identifier === undefined ? {} : { identifier }) };
+        const { asked, hooks } = routeOf?.(route) ?? {};
+        return { claim, payer: reading.payer, scheme, routeKey: route, facilitatorRequest, asked, hooks };
       }
     } catch {
       // A record of a store can hold anything, and a seller's scheme may throw.
@@ -356,11 +354,4 @@ export class SettlementRecovery {
 /** Whether nothing was counted that a metered response had delivered. */
 export function isUncharged({ request }: Pick<PaymentRecord, "request">): boolean {
   return request === undefined || request.paymentRequirements.amount === "0";
-}
-
-/** A binding is JSON text. Its first element is the key of the route. */
-function routeKeyOf({ binding }: PaymentRecord): string {
-  const parsed = parseJson(binding);
-  const [key] = parsed.ok && Array.isArray(parsed.value) ? parsed.value : [];
-  return typeof key === "string" ? key : "";
 }

@@ -3,6 +3,7 @@ import { createPaymentEvents } from "../events/events.js";
 import { SILENT } from "../events/logger.js";
 import { createTestScheme, NETWORK } from "../gate/shop.fixture.js";
 import type { StartTimer } from "../options.js";
+import { CLAIM } from "../store/memory-store.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
@@ -14,7 +15,7 @@ const DONE: Settled = { kind: "settled", receipt: { success: true, transaction: 
 
 function paymentOf(identity: string): PendingPayment {
   return {
-    claim: { identity, binding: "[]", owner: "run", expiresAtMs: 1e9 },
+    claim: { ...CLAIM, identity, expiresAtMs: 1e9 },
     payer: "0x",
     scheme: createTestScheme(),
     routeKey: "GET /",

@@ -11,12 +11,11 @@ import type { HeldResponse, Hooks, SettledContext, SettlingContext } from "../ev
 import type { FacilitatorPool } from "../facilitator/pool.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, SettlementResponse } from "../protocol/documents.js";
-import { parseJson } from "../protocol/json.js";
 import { joinValues } from "../route/request.js";
 import type { KeptSale } from "../store/memory-ledger.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import type { NewLedgerEntry } from "../store/shared-ledger.js";
-import type { Leases } from "./leases.js";
+import { type Leases, nextOwner } from "./leases.js";
 import type { Listings } from "./listings.js";
 import {
   contextOf,
@@ -49,6 +48,8 @@ export interface SettlementStart {
    * the payment again, and run the handler as well.
    */
   readonly runsHandler: boolean;
+  /** Whether another run takes over for a request without proof: the payer's proof is then owed a response, too. Default `false`. */
+  readonly isUnproven?: boolean;
   /** `false`: nobody has verified the payment. Default `true`. */
   readonly isVerified?: boolean;
   /** Which attempt this is, from 1. Default: the second one, if there was one before. */
@@ -123,20 +124,14 @@ interface SettledHow {
   readonly facilitator: string | undefined;
 }
 
-/** Begins the owner of a run whose response is metered. Its record then says so to the processes that take it over. */
-export const METERED = "metered-";
-
-/** Begins the owner of a response that nobody got. If the store has dropped it, its payment is owed another run. */
-export const UNDELIVERED = "undelivered-";
-
-/** Whether a payment bought a metered response. */
-export function isMetered({ owner }: Pick<ClaimRequest, "owner">): boolean {
-  return owner.startsWith(METERED);
-}
-
 /** Whether the response of a payment is out, and can be had no more. One in a single piece is held until it has settled. */
 function isStreamed({ claim }: PendingPayment, { from, response }: SettlementStart): boolean {
-  return isMetered(claim) && from !== "claimed" && response === undefined;
+  return claim.mode === "metered" && from !== "claimed" && response === undefined;
+}
+
+/** A run that takes over brings a mark of its own, or removes the one that is there: that was about the run before. */
+function markOf({ isUnproven = false }: SettlementStart): Pick<Transition, "mark"> {
+  return { mark: isUnproven ? "unproven" : null };
 }
 
 /** After this time, a payment that is due may settle. */
@@ -159,6 +154,7 @@ export class Settler {
     const { claim, facilitatorRequest: request } = payment;
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
+    const isTakenOver = start.owner !== owner;
     leases.hold(claim);
     let isOurs = false;
     try {
@@ -172,11 +168,12 @@ export class Settler {
         leaseUntilMs: leases.ofSettlement(),
         ...(facilitator === undefined ? {} : { facilitator }),
         ...(start.response === undefined ? {} : { answer: start.response }),
+        ...(isTakenOver ? markOf(start) : {}),
       });
     } finally {
       if (!isOurs) void leases.drop(claim);
       // Its lease is the new owner's, or another process has it.
-      if (start.owner !== owner) void leases.drop({ owner: start.owner });
+      if (isTakenOver) void leases.drop({ owner: start.owner });
     }
     if (!isOurs) return { kind: "lost" };
     inFlight.settling(claim, start.waiting?.client);
@@ -245,7 +242,7 @@ export class Settler {
   /** What a metered response may still cost the seller. */
   #count(payment: PendingPayment, { kind }: Outcome, wasStreamed: boolean): void {
     const { exposure } = this.#deps;
-    if (!isMetered(payment.claim)) return;
+    if (payment.claim.mode !== "metered") return;
     if (kind === "settled" || !wasStreamed) exposure.releaseSoon(payment);
     else exposure.owes(payment, { isDue: kind !== "unknown" });
   }
@@ -415,27 +412,18 @@ function settledContextOf(
     ...settlingContextOf(payment, waiting?.responded ?? response),
     receipt: copyOf(receipt),
   });
-  bindings.set(context, payment.claim.binding);
+  claims.set(context, payment.claim);
   return context;
 }
 
-const bindings = new WeakMap<SettledContext, string>();
+const claims = new WeakMap<SettledContext, SettledFor>();
 
 /** The request that a settled payment came with first, also if nobody waits for it now. */
-export interface SettledFor {
-  readonly method: string;
-  /** Path with query. */
-  readonly target: string;
-  readonly hasBody: boolean;
-}
+export type SettledFor = Pick<ClaimRequest, "method" | "target" | "hasBody">;
 
 /** The request that a settled payment is bound to. `undefined`: this is no context that a hook got. */
 export function settledFor(context: SettledContext): SettledFor | undefined {
-  const parsed = parseJson(bindings.get(context) ?? "");
-  const [, method, target, bodyDigest] = parsed.ok && Array.isArray(parsed.value) ? parsed.value : [];
-  return typeof method === "string" && typeof target === "string" && typeof bodyDigest === "string"
-    ? { method, target, hasBody: bodyDigest !== "" }
-    : undefined;
+  return claims.get(context);
 }
 
 /** What hooks are told before the money moves. `responded`: what the handler did, if it ran. */
@@ -478,7 +466,7 @@ function changesAfter(
   if (start.waiting === undefined) {
     return start.response === undefined
       ? { ...changes, to: "owed" }
-      : { ...changes, to: kind, newOwner: UNDELIVERED + claim.owner };
+      : { ...changes, to: kind, mark: "undelivered", newOwner: nextOwner() };
   }
   // A payment with an identifier may fetch its response again.
   const isGone = start.waiting.keepsResponse();

@@ -26,7 +26,11 @@ const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   unknown: ["settling", "unknown"],
 };
 
-export const CLAIM = { identity: "p", binding: "GET /", owner: "run", expiresAtMs: 5 * MINUTE };
+/** What a claim says of its request. */
+export const BOUND: Omit<ClaimRequest, "identity" | "owner" | "expiresAtMs"> = {
+  ...{ binding: "GET /", mode: "after", route: "GET /", method: "GET", target: "/?a=1", hasBody: false },
+};
+export const CLAIM: ClaimRequest = { ...BOUND, identity: "p", owner: "run", expiresAtMs: 5 * MINUTE };
 export const ANSWER = { status: 200, headers: [], body: new Uint8Array([1]) };
 export const RECEIPT = { success: true, transaction: "0x1", network: "eip155:1" };
 

@@ -71,17 +71,9 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
       removeExpired();
       const record = records.get(request.identity);
       if (record !== undefined) return { kind: "taken", record };
-      const { identity, binding, owner, expiresAtMs, identifier, leaseUntilMs } = request;
+      const { identifier } = request;
       if (identifier !== undefined && identifiers.has(identifier)) return { kind: "identifier_taken" };
-      add({
-        identity,
-        binding,
-        state: "claimed",
-        owner,
-        expiresAtMs,
-        ...(identifier !== undefined && { identifier }),
-        ...(leaseUntilMs !== undefined && { leaseUntilMs }),
-      });
+      add({ ...request, state: "claimed" });
       return { kind: "claimed" };
     },
     find(identity: string): PaymentRecord | undefined {
@@ -245,6 +237,7 @@ function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord 
     request = record.request ?? null,
     leaseUntilMs = record.leaseUntilMs ?? null,
     answer = record.answer ?? null,
+    mark = record.mark ?? null,
     receipt = record.receipt ?? null,
     transaction = record.transaction,
   } = change;
@@ -254,12 +247,18 @@ function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord 
     state: change.to,
     owner: change.newOwner ?? record.owner,
     expiresAtMs: record.expiresAtMs,
+    mode: record.mode,
+    route: record.route,
+    method: record.method,
+    target: record.target,
+    hasBody: record.hasBody,
     ...(facilitator !== null && { facilitator }),
     ...(identifier !== null && { identifier }),
     ...(request !== null && { request }),
     ...(leaseUntilMs !== null && { leaseUntilMs }),
     // A settlement is short, and most responses are dropped at its end: a body is copied only when it is kept for longer.
     ...(answer !== null && { answer: change.to === "settling" ? answer : withOwnBody(answer) }),
+    ...(mark !== null && { mark }),
     ...(receipt !== null && { receipt }),
     ...(transaction !== undefined && { transaction }),
   });

@@ -6,6 +6,7 @@
  */
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { SettlementResponse } from "../protocol/documents.js";
+import type { SettleTime } from "../scheme/offer.js";
 import type { MaybePromise, NewLedgerEntry, SharedLedger } from "./shared-ledger.js";
 
 /**
@@ -189,36 +190,57 @@ export const UNFINISHED: readonly PaymentState[] = Object.freeze(["metering", "s
 /** The states in which nobody works on a record: its lease is not renewed. */
 export const UNLEASED: readonly PaymentState[] = Object.freeze(["rejected", "unsent", "due", "unknown"]);
 
-/** One payment. */
-export interface PaymentRecord {
-  /**
-   * Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses. Well-formed Unicode of 1 to
-   * 2000 characters, without NUL.
-   */
+/**
+ * What became of the response of a settled payment. Without a mark it was delivered, or its run is at work.
+ *
+ * - `undelivered`: nobody got it. If the store has dropped it, its payment is owed another run.
+ * - `for_payer`: it was sent, perhaps in vain. Only the payer's proof gets it once more.
+ * - `unproven`: its run was for a request without proof. The payer's proof is still owed one.
+ */
+export type DeliveryMark = "undelivered" | "for_payer" | "unproven";
+
+/** The fields of a new record. Texts are well-formed Unicode without NUL. */
+export interface ClaimRequest {
+  /** Identifies the payment, by network, asset, payer and nonce, or by other parts that the scheme chooses: 1 to 2000 characters. */
   readonly identity: string;
   /**
-   * The route, method, path with query, body digest and offer, as JSON text: well-formed Unicode without NUL. The same payment with another
-   * binding is refused.
+   * SHA-256 of the route, method, path with query, body digest and offer, in base64url. The same payment with another binding is refused.
    */
   readonly binding: string;
-  readonly state: PaymentState;
-  /** A unique id of the run that owns the record. Another run may not change it. */
+  /** A unique id of the run that owns the record, of which nothing is read. Another run may not change the record. */
   readonly owner: string;
   /**
    * When the payment expires, in Unix milliseconds. Afterwards it cannot settle. Ten minutes later the record is forgotten; a durable
    * store keeps it as long as its state is one of `UNFINISHED`.
    */
   readonly expiresAtMs: number;
-  /** The name of the facilitator that was told to settle. Only this one may be asked again. */
-  readonly facilitator?: string;
+  /** When the money moves. Never changes. */
+  readonly mode: SettleTime;
+  /** The key of the route, e.g. `GET /weather/:city`. Never changes, as all fields of the request. */
+  readonly route: string;
+  /** Method of the request. */
+  readonly method: string;
+  /** Path with query of the request, e.g. `/weather/paris?unit=c`. */
+  readonly target: string;
+  /** Whether the request had a body. */
+  readonly hasBody: boolean;
   /** SHA-256 of recipient, payer and the id that the client gave this payment, in base64url. No two records have the same one. */
   readonly identifier?: string;
-  /** The request to settle, with the signature. Kept until the payment is settled or rejected. */
-  readonly request?: FacilitatorRequest;
   /** The owner works on it until then, in Unix milliseconds, and renews it. Afterwards another owner may take over. */
   readonly leaseUntilMs?: number;
+}
+
+/** One payment. */
+export interface PaymentRecord extends ClaimRequest {
+  readonly state: PaymentState;
+  /** The name of the facilitator that was told to settle. Only this one may be asked again. */
+  readonly facilitator?: string;
+  /** The request to settle, with the signature. Kept until the payment is settled or rejected. */
+  readonly request?: FacilitatorRequest;
   /** Kept for a payer who may have paid without receiving it. A store that runs out of space may drop it. */
   readonly answer?: StoredAnswer;
+  /** See {@link DeliveryMark}. A later version may have more of them. */
+  readonly mark?: DeliveryMark;
   /** The facilitator's response to the settlement. */
   readonly receipt?: SettlementResponse;
   /**
@@ -238,17 +260,6 @@ export interface StoredAnswer {
 
 /** Room for kept responses in every store of this project, in bytes: 64 MiB. */
 export const MAX_ANSWER_BYTES: number = 64 * 1024 * 1024;
-
-/** The fields of a new record. */
-export interface ClaimRequest {
-  readonly identity: string;
-  readonly binding: string;
-  readonly owner: string;
-  readonly expiresAtMs: number;
-  readonly identifier?: string;
-  /** See {@link PaymentRecord.leaseUntilMs}. */
-  readonly leaseUntilMs?: number;
-}
 
 /**
  * The outcome of a claim.
@@ -280,6 +291,8 @@ export interface Transition {
    * got. Default `false`.
    */
   readonly delivers?: boolean;
+  /** `null` removes it. A new owner brings it or removes it: what it says is about the run before. */
+  readonly mark?: DeliveryMark | null;
   readonly receipt?: SettlementResponse;
   /** See {@link PaymentRecord.transaction}. If another record has it, the change is refused. Of several changes that try, one succeeds. */
   readonly transaction?: string;

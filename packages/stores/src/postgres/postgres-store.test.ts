@@ -4,6 +4,7 @@ import { createStoreConformance, type StoreTraits } from "@farebox/testing";
 import pg from "pg";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { CLAIM } from "../claim.fixture.js";
 import { checksOfClients } from "../client-checks.fixture.js";
 import { type PostgresPool, postgresStore, type StoreOptions } from "./postgres-store.js";
 import { type PostgresServer, startPostgres } from "./server.fixture.js";
@@ -105,6 +106,32 @@ describe("migrate", () => {
   });
 });
 
+describe("tables of version 5", () => {
+  const BACK_TO_VERSION_5 = (prefix: string) => `
+    ALTER TABLE ${prefix}_payments DROP mode, DROP route, DROP method, DROP target, DROP has_body, DROP mark;
+    UPDATE ${prefix}_kept SET value = '5' WHERE name = 'schema'`;
+
+  test("ready says that they are old; migrate adds the fields of the request, and keeps payments that are under way", async () => {
+    const pool = new pg.Pool({ connectionString: server.url });
+    const store = storeOf(pool, { prefix: "version5" });
+    await store.migrate();
+    const claim = { ...CLAIM, identity: "p", owner: "run", expiresAtMs: Date.now() + 60_000 };
+    await store.claim(claim);
+    await pool.query(BACK_TO_VERSION_5("version5"));
+    const old = /"\w+" does not exist.*await store\.migrate\(\)|older version: call `await store\.migrate\(\)`/;
+    await expect(store.ready()).rejects.toThrow(old);
+    await expect(store.find("p")).rejects.toThrow(old);
+    await store.migrate();
+    expect(await store.ready()).toEqual([]);
+    const unsaid = { mode: "after", route: "", method: "", target: "", hasBody: false };
+    expect(await store.find("p")).toEqual({ ...claim, ...unsaid, state: "claimed" });
+    const other = { ...claim, identity: "q", hasBody: true };
+    expect(await store.claim(other)).toEqual({ kind: "claimed" });
+    expect(await store.find("q")).toEqual({ ...other, state: "claimed" });
+    await pool.end();
+  });
+});
+
 describe("tables of version 2", () => {
   const BACK_TO_VERSION_2 = (prefix: string) => `
     DROP TABLE ${prefix}_ledger, ${prefix}_ledger_counts, ${prefix}_ledger_cursors;
@@ -118,7 +145,7 @@ describe("tables of version 2", () => {
     await store.migrate();
     await pool.query(BACK_TO_VERSION_2("version2"));
     const step = { identity: "p", owner: "run" } as const;
-    await store.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+    await store.claim({ ...step, ...CLAIM, expiresAtMs: Date.now() + 60_000 });
     await store.transition({ ...step, from: "claimed", to: "settling" });
     await expect(store.ready()).rejects.toThrow(/older version: call `await store\.migrate\(\)`/);
     const settled = { ...step, from: "settling", to: "settled", entry: ENTRY } as const;
@@ -140,7 +167,7 @@ describe("tables of version 2", () => {
     await store.migrate();
     const settle = async (name: string) => {
       const step = { identity: name, owner: "run" } as const;
-      await store.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+      await store.claim({ ...step, ...CLAIM, expiresAtMs: Date.now() + 60_000 });
       await store.transition({ ...step, from: "claimed", to: "settling" });
       await store.transition({
         ...step,
@@ -184,7 +211,7 @@ describe("tables of version 1", () => {
     CREATE INDEX ${prefix}_payments_unfinished ON ${prefix}_payments (key) WHERE state IN ('settling', 'unknown');
     UPDATE ${prefix}_kept SET value = '1' WHERE name = 'schema'`;
 
-  const claimOf = (identity: string) => ({ identity, binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 });
+  const claimOf = (identity: string) => ({ identity, ...CLAIM, owner: "run", expiresAtMs: Date.now() + 60_000 });
 
   async function openVersion1(prefix: string) {
     const pool = new pg.Pool({ connectionString: server.url });
@@ -261,7 +288,7 @@ describe("a store that cannot be used", () => {
   test("ready and the first payment say that the table is missing, and what to do", async () => {
     const pool = new pg.Pool({ connectionString: server.url });
     const store = storeOf(pool, { prefix: "missing" });
-    const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+    const claim = { identity: "p", ...CLAIM, owner: "run", expiresAtMs: Date.now() };
     for (const call of [() => store.ready(), () => store.claim(claim), () => store.find("p")]) {
       await expect(call()).rejects.toMatchObject({
         code: "ERR_FAREBOX_STORE",
@@ -341,7 +368,7 @@ test("a watcher is told by a notification, and not only when it looks by itself"
   const pools = [1, 2].map(() => new pg.Pool({ connectionString: server.url, max: 3 }));
   const [one, other] = pools.map((pool) => storeOf(pool, { prefix: "told" }));
   await one!.migrate();
-  const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() + 60_000 };
+  const claim = { identity: "p", ...CLAIM, owner: "run", expiresAtMs: Date.now() + 60_000 };
   // Only a notification can tell the watcher: it does not look by itself.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   for (let at = 0; at < 10; at++) {
@@ -366,7 +393,7 @@ test("old rows are deleted by a store that is idle, and unfinished ones stay", a
   await store.migrate();
   const expiresAtMs = nowMs + 60_000;
   const claims = Array.from({ length: 1_200 }, (_, at) =>
-    store.claim({ identity: `p${at}`, binding: "b", owner: "run", expiresAtMs }),
+    store.claim({ identity: `p${at}`, ...CLAIM, owner: "run", expiresAtMs }),
   );
   await Promise.all(claims);
   await store.transition({ identity: "p0", from: "claimed", to: "settling", owner: "run" });

@@ -25,7 +25,9 @@ import {
 import { type ParsedOptions, parseOptions, type StoreOptions } from "../options.js";
 import { DELIVER_SQL, dropSql, Room } from "../room.js";
 import {
+  CLAIMED_COLUMNS,
   COLUMNS,
+  claimedValues,
   GRACE_MS,
   NEVER_MS,
   RELEASABLE_SQL,
@@ -123,7 +125,7 @@ class Postgres implements PostgresStore {
 
   /** Returns `undefined` when another record was created or removed at the same moment; then its outcome has to be looked at again. */
   async #tryClaim(request: ClaimRequest): Promise<Claim | undefined> {
-    const { identity, binding, owner, expiresAtMs, identifier, leaseUntilMs } = request;
+    const { identity, owner, expiresAtMs, identifier = null } = request;
     const key = keyOf(identity);
     const nowMs = this.#now();
     const forgetAtMs = Math.max(expiresAtMs, nowMs) + GRACE_MS;
@@ -133,16 +135,15 @@ class Postgres implements PostgresStore {
     };
     const rows = await this.#run(
       `WITH claimed AS (
-        INSERT INTO ${this.#table}
-          (key, identity, binding, state, owner, expires_at_ms, forget_at_ms, identifier, lease_until_ms)
-        VALUES ($1::bytea, $2::text, $3::text, 'claimed', $4::text, $5::bigint, $6::bigint, $7::text, $8::bigint)
+        INSERT INTO ${this.#table} (key, state, forget_at_ms, ${CLAIMED_COLUMNS.join(", ")})
+        VALUES ($1::bytea, 'claimed', $2::bigint, ${CLAIMED_VALUES})
         ON CONFLICT DO NOTHING RETURNING true AS is_new
       )
       SELECT 'claimed' AS kind, NULL::bigint AS forget_at_ms, ${NO_COLUMNS} FROM claimed
       UNION ALL SELECT 'taken', forget_at_ms, ${MARKED_COLUMNS} FROM ${this.#table} WHERE key = $1::bytea
       UNION ALL SELECT 'identifier_taken', forget_at_ms, ${MARKED_COLUMNS} FROM ${this.#table}
-        WHERE identifier = $7::text AND key <> $1::bytea`,
-      [key, identity, binding, owner, expiresAtMs, forgetAtMs, identifier ?? null, leaseUntilMs ?? null],
+        WHERE identifier = $3::text AND key <> $1::bytea`,
+      [key, forgetAtMs, identifier, ...claimedValues(request)],
       { onLate },
     );
     const of = (kind: string) => rows.find((row) => row["kind"] === kind);
@@ -360,7 +361,7 @@ class Postgres implements PostgresStore {
 }
 
 /** PGlite drops a byte order mark in front of a text, so texts that may begin with any character are read behind another one. */
-const MARKED: readonly string[] = ["identity", "binding", "owner"];
+const MARKED: readonly string[] = ["identity", "binding", "owner", "route", "method", "target"];
 const MARKED_COLUMNS = COLUMNS.split(", ")
   .map((column) => (MARKED.includes(column) ? `'=' || ${column} AS ${column}` : column))
   .join(", ");
@@ -375,12 +376,16 @@ const NO_COLUMNS = COLUMNS.split(", ")
   .map((column) => `NULL::${typeOf(column)} AS ${column}`)
   .join(", ");
 
+/** The parameters of a claim's columns, from `$4` on. */
+const CLAIMED_VALUES = CLAIMED_COLUMNS.map((column, at) => `$${at + 4}::${typeOf(column)}`).join(", ");
+
 /** Tells the watchers of a row. */
 const NOTIFY = "CASE WHEN is_watched THEN pg_notify($5::text, encode(key, 'hex')) END";
 
 function typeOf(column: string): string {
   if (column.endsWith("_ms")) return "bigint";
   if (column === "kept_bytes") return "bigint";
+  if (column === "has_body") return "integer";
   return column === "body" ? "bytea" : "text";
 }
 

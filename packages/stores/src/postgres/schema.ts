@@ -8,10 +8,21 @@ import { UNFINISHED_SQL } from "../row.js";
 import { ledgerSchema } from "./ledger.js";
 
 /** The version of the tables, in the table of kept values. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** The oldest server, as `server_version_num`. */
 export const OLDEST_SERVER = 130_000;
+
+/** The columns that came after version 2. A row of before has what is written here. */
+const ADDED = [
+  'paid_by text COLLATE "C"',
+  "kept_bytes bigint",
+  "kept_at_ms bigint",
+  "mode text NOT NULL DEFAULT 'after'",
+  ...["route", "method", "target"].map((column) => `${column} text NOT NULL DEFAULT ''`),
+  "has_body integer NOT NULL DEFAULT 0",
+  "mark text",
+];
 
 /**
  * The SQL that creates or updates the tables: one statement, which may run again and again. It takes a lock, so that processes that start
@@ -20,8 +31,9 @@ export const OLDEST_SERVER = 130_000;
  * @param prefix - Begins the names of all tables. Default `farebox`.
  */
 export function schema(prefix: string = "farebox"): string {
-  // Version 4 did not know how much is kept. Version 3 did not know which transaction had paid. Version 2 had no ledger. Version 1 had an index of fewer unfinished states. Its index of rows to forget serves every version: who asks for rows in none of the
-  // unfinished states asks for none of these two.
+  // Version 5 had no columns for the request, the mode and the mark: it kept them in owner and binding. Version 4 did not know how much is
+  // kept. Version 3 did not know which transaction had paid. Version 2 had no ledger. Version 1 had an index of fewer unfinished states.
+  // Its index of rows to forget serves every version: who asks for rows in none of the unfinished states asks for none of these two.
   // The key is a SHA-256, since an identity may be longer than an index accepts.
   return `DO $farebox$
 BEGIN
@@ -42,14 +54,9 @@ BEGIN
     answer text,
     body bytea,
     receipt text,
-    is_watched boolean NOT NULL DEFAULT false,
-    paid_by text COLLATE "C",
-    kept_bytes bigint,
-    kept_at_ms bigint
+    is_watched boolean NOT NULL DEFAULT false
   );
-  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS paid_by text COLLATE "C";
-  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS kept_bytes bigint;
-  ALTER TABLE ${prefix}_payments ADD COLUMN IF NOT EXISTS kept_at_ms bigint;
+  ALTER TABLE ${prefix}_payments ${ADDED.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(", ")};
   CREATE INDEX IF NOT EXISTS ${prefix}_payments_kept ON ${prefix}_payments (kept_at_ms, kept_bytes) WHERE kept_bytes IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS ${prefix}_payments_paid_by ON ${prefix}_payments (paid_by);
   DROP INDEX IF EXISTS ${prefix}_payments_unfinished;

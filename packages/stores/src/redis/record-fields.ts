@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { ClaimRequest, PaymentRecord, PaymentState, Transition } from "@farebox/core";
+import type { ClaimRequest, DeliveryMark, PaymentRecord, PaymentState, SettleTime, Transition } from "@farebox/core";
 
 /** The fields, short because each record has them. The scripts know `s`, `o`, `e`, `i` and `l`. */
 const FIELDS = {
@@ -14,21 +14,30 @@ const FIELDS = {
   state: "s",
   owner: "o",
   expiresAtMs: "e",
+  mode: "m",
+  route: "k",
+  method: "g",
+  target: "u",
+  hasBody: "d",
   facilitator: "f",
   identifier: "i",
   request: "q",
   leaseUntilMs: "l",
   answer: "h",
   body: "y",
+  mark: "a",
   receipt: "r",
   transaction: "t",
 } as const;
 
 /** The fields of a new record, and their values by turns. */
 export function fieldsOfClaim(request: ClaimRequest): readonly string[] {
-  const { identity, binding, owner, expiresAtMs, identifier, leaseUntilMs } = request;
+  const { identity, binding, owner, expiresAtMs, mode, route, method, target, hasBody } = request;
+  const { identifier, leaseUntilMs } = request;
   const fields: string[] = [FIELDS.identity, identity, FIELDS.binding, binding, FIELDS.state, "claimed"];
-  fields.push(FIELDS.owner, owner, FIELDS.expiresAtMs, String(expiresAtMs));
+  fields.push(FIELDS.owner, owner, FIELDS.expiresAtMs, String(expiresAtMs), FIELDS.mode, mode);
+  fields.push(FIELDS.route, route, FIELDS.method, method, FIELDS.target, target);
+  if (hasBody) fields.push(FIELDS.hasBody, "1");
   if (identifier !== undefined) fields.push(FIELDS.identifier, identifier);
   if (leaseUntilMs !== undefined) fields.push(FIELDS.leaseUntilMs, String(leaseUntilMs));
   return fields;
@@ -42,12 +51,13 @@ export function fieldsOfChange(change: Transition): { written: readonly string[]
     if (value === null) removed.push(field);
     else if (value !== undefined) written.push(field, value);
   };
-  const { newOwner, facilitator, identifier, request, leaseUntilMs, answer, receipt, transaction } = change;
+  const { newOwner, facilitator, identifier, request, leaseUntilMs, answer, mark, receipt, transaction } = change;
   add(FIELDS.owner, newOwner);
   add(FIELDS.facilitator, facilitator);
   add(FIELDS.identifier, identifier);
   add(FIELDS.request, request && JSON.stringify(request));
   add(FIELDS.leaseUntilMs, typeof leaseUntilMs === "number" ? String(leaseUntilMs) : leaseUntilMs);
+  add(FIELDS.mark, mark);
   add(FIELDS.receipt, receipt && JSON.stringify(receipt));
   add(FIELDS.transaction, transaction);
   add(FIELDS.answer, answer && JSON.stringify({ status: answer.status, headers: answer.headers }));
@@ -67,6 +77,7 @@ export function readRecord(reply: readonly unknown[]): PaymentRecord | undefined
   const request = fields.get(FIELDS.request);
   const lease = fields.get(FIELDS.leaseUntilMs);
   const answer = fields.get(FIELDS.answer);
+  const mark = fields.get(FIELDS.mark);
   const receipt = fields.get(FIELDS.receipt);
   const transaction = fields.get(FIELDS.transaction);
   return {
@@ -75,6 +86,11 @@ export function readRecord(reply: readonly unknown[]): PaymentRecord | undefined
     state: required(FIELDS.state) as PaymentState,
     owner: required(FIELDS.owner),
     expiresAtMs: Number(required(FIELDS.expiresAtMs)),
+    mode: required(FIELDS.mode) as SettleTime,
+    route: required(FIELDS.route),
+    method: required(FIELDS.method),
+    target: required(FIELDS.target),
+    hasBody: fields.has(FIELDS.hasBody),
     ...(facilitator !== undefined && { facilitator }),
     ...(identifier !== undefined && { identifier }),
     ...(request !== undefined && { request: JSON.parse(request) }),
@@ -82,6 +98,7 @@ export function readRecord(reply: readonly unknown[]): PaymentRecord | undefined
     ...(answer !== undefined && {
       answer: { ...JSON.parse(answer), body: Buffer.from(required(FIELDS.body), "base64") },
     }),
+    ...(mark !== undefined && { mark: mark as DeliveryMark }),
     ...(receipt !== undefined && { receipt: JSON.parse(receipt) }),
     ...(transaction !== undefined && { transaction }),
   };

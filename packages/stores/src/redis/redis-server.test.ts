@@ -6,6 +6,7 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { CLAIM } from "../claim.fixture.js";
 import { type RedisClient, redisStore, type StoreOptions } from "./redis-store.js";
 import { hasRedis, type RedisServer, startRedis } from "./server.fixture.js";
 
@@ -30,7 +31,7 @@ describe.skipIf(!hasRedis)("a store in Redis", () => {
     await server.stop();
   });
 
-  const claimOf = (identity: string) => ({ identity, binding: "b", owner: "run", expiresAtMs: Date.now() + MINUTE_MS });
+  const claimOf = (identity: string) => ({ identity, ...CLAIM, owner: "run", expiresAtMs: Date.now() + MINUTE_MS });
 
   describe("expiry", () => {
     const forgottenAt = (prefix: string, key: string) => client.pexpiretime(`{${prefix}}:${key}`);

@@ -2,6 +2,7 @@ import { createStoreConformance } from "@farebox/testing";
 import { Redis as Ioredis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CLAIM } from "../claim.fixture.js";
 import { checksOfClients } from "../client-checks.fixture.js";
 import { CLIENTS, CLUSTERS, type Connect, type Connected } from "./clients.fixture.js";
 import { type RedisClient, redisStore } from "./redis-store.js";
@@ -50,7 +51,7 @@ describe("a client that cannot be used", () => {
 
   test("one that does not return what the server says is an error at ready and at a claim", async () => {
     const store = redisStore({ sendCommand: async () => null });
-    const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+    const claim = { identity: "p", ...CLAIM, owner: "run", expiresAtMs: Date.now() };
     for (const call of [() => store.ready(), () => store.claim(claim), () => store.find("p")]) {
       await expect(call()).rejects.toThrow(/sendCommand must resolve to the server's reply/);
     }

@@ -6,6 +6,7 @@ import { UNFINISHED } from "@farebox/core";
 import { createStoreConformance } from "@farebox/testing";
 import Libsql from "libsql";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { CLAIM } from "../claim.fixture.js";
 import { checksOfClients } from "../client-checks.fixture.js";
 import { type SqliteDatabase, sqliteStore } from "./sqlite-store.js";
 
@@ -81,7 +82,7 @@ for (const [name, { isHere, open }] of Object.entries(LIBRARIES)) {
       vi.useFakeTimers({ toFake: ["performance"] });
       const [store, free] = [sqliteStore(first, { timeoutMs: 1_000 }), sqliteStore(another)];
       second.exec("BEGIN IMMEDIATE");
-      const claim = { identity: "p", binding: "b", owner: "run", expiresAtMs: Date.now() };
+      const claim = { identity: "p", ...CLAIM, owner: "run", expiresAtMs: Date.now() };
       const ends: string[] = [];
       const refused = Promise.resolve(store.claim(claim)).finally(() => ends.push("refused"));
       refused.catch(() => {});
@@ -138,13 +139,32 @@ test("a file of a version without a ledger gets one when it is opened, and keeps
   const path = join(folder, `${files++}.db`);
   const [before, after] = [new Libsql(path), new Libsql(path)];
   const step = { identity: "p", owner: "run" } as const;
-  await sqliteStore(before).claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+  await sqliteStore(before).claim({ ...step, ...CLAIM, expiresAtMs: Date.now() + 60_000 });
   for (const table of ["ledger", "ledger_counts", "ledger_cursors"]) before.exec(`DROP TABLE farebox_${table}`);
   before.close();
   const store = sqliteStore(after);
   await store.transition({ ...step, from: "claimed", to: "settling" });
   expect(await store.find("p")).toMatchObject({ state: "settling" });
   expect(await store.ledger.list({ limit: 5 })).toEqual([]);
+  after.close();
+});
+
+test("a file of a version that kept no fields of the request gets them when it is opened, and keeps its payments", async () => {
+  const path = join(folder, `${files++}.db`);
+  const [before, after] = [new Libsql(path), new Libsql(path)];
+  const claim = { ...CLAIM, identity: "p", owner: "run", expiresAtMs: Date.now() + 60_000 };
+  await sqliteStore(before).claim(claim);
+  for (const column of ["mode", "route", "method", "target", "has_body", "mark"]) {
+    before.exec(`ALTER TABLE farebox_payments DROP COLUMN ${column}`);
+  }
+  before.close();
+  const store = sqliteStore(after);
+  expect(await store.ready()).toEqual([]);
+  const unsaid = { mode: "after", route: "", method: "", target: "", hasBody: false };
+  expect(await store.find("p")).toEqual({ ...claim, ...unsaid, state: "claimed" });
+  const other = { ...claim, identity: "q", hasBody: true };
+  expect(await store.claim(other)).toEqual({ kind: "claimed" });
+  expect(await store.find("q")).toEqual({ ...other, state: "claimed" });
   after.close();
 });
 
@@ -160,7 +180,7 @@ test("old rows are deleted in small batches by later claims, and unfinished ones
   let nowMs = Date.now();
   const store = sqliteStore(database, { now: () => nowMs });
   const expiresAtMs = nowMs + 60_000;
-  const claim = (identity: string) => store.claim({ identity, binding: "b", owner: "run", expiresAtMs });
+  const claim = (identity: string) => store.claim({ identity, ...CLAIM, owner: "run", expiresAtMs });
   for (let at = 0; at < 500; at++) await claim(`p${at}`);
   await store.transition({ identity: "p0", from: "claimed", to: "settling", owner: "run" });
   nowMs += 12 * 60_000;
@@ -175,7 +195,7 @@ test("a file of a version that knew fewer unfinished states is updated, and its 
   const database = new Libsql(join(folder, `${files++}.db`));
   const before = sqliteStore(database);
   const step = { identity: "p", owner: "run" } as const;
-  await before.claim({ ...step, binding: "b", expiresAtMs: Date.now() + 60_000 });
+  await before.claim({ ...step, ...CLAIM, expiresAtMs: Date.now() + 60_000 });
   await before.transition({ ...step, from: "claimed", to: "settling" });
   const old = "'settling', 'unknown'";
   database.exec(`
@@ -222,7 +242,7 @@ test("ended exposure is removed by later calls, and no sum of nothing stays", as
   expect(rows("exposure")).toHaveLength(1);
   expect(rows("exposure_sums")).toHaveLength(2);
   nowMs += 60_000;
-  for (const identity of ["a", "b"]) await store.claim({ identity, binding: "b", owner: "run", expiresAtMs: nowMs });
+  for (const identity of ["a", "b"]) await store.claim({ identity, ...CLAIM, owner: "run", expiresAtMs: nowMs });
   await store.find("a");
   expect([rows("exposure"), rows("exposure_sums")]).toEqual([[], []]);
   database.close();

@@ -21,7 +21,9 @@ import {
 import { parseOptions, type StoreOptions } from "../options.js";
 import { DELIVER_SQL, dropSql, Room } from "../room.js";
 import {
+  CLAIMED_COLUMNS,
   COLUMNS,
+  claimedValues,
   GRACE_MS,
   NEVER_MS,
   RELEASABLE_SQL,
@@ -99,16 +101,14 @@ class Sqlite implements SqliteStore {
   }
 
   #claim(request: ClaimRequest): Claim {
-    const { identity, binding, owner, expiresAtMs } = request;
-    const [identifier, leaseUntilMs] = [request.identifier ?? null, request.leaseUntilMs ?? null];
+    const { identity, expiresAtMs, identifier = null } = request;
     const nowMs = this.#now();
     const forgetAtMs = Math.max(expiresAtMs, nowMs) + GRACE_MS;
     const insert = () =>
       this.#connection.get(
-        `INSERT INTO ${this.#table}
-           (identity, binding, state, owner, expires_at_ms, forget_at_ms, identifier, lease_until_ms)
-         VALUES (?, ?, 'claimed', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1 AS is_new`,
-        ...[identity, binding, owner, expiresAtMs, forgetAtMs, identifier, leaseUntilMs],
+        `INSERT INTO ${this.#table} (state, forget_at_ms, ${CLAIMED_COLUMNS.join(", ")})
+         VALUES ('claimed', ?, ${CLAIMED_COLUMNS.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING RETURNING 1 AS is_new`,
+        ...[forgetAtMs, ...claimedValues(request)],
       );
     if (insert() !== undefined) return { kind: "claimed" };
     const gone = `forget_at_ms <= ? AND state NOT IN (${UNFINISHED_SQL})`;
@@ -269,12 +269,20 @@ class Sqlite implements SqliteStore {
 /** `PRAGMA synchronous`: each commit waits for the disk. */
 const FULL = 2;
 
-/** A file of an earlier version does not know which transaction has paid, and how much is kept. */
+const UNSAID = "TEXT NOT NULL DEFAULT ''";
+
+/** The columns that came later, and what a row of before has in them. */
+const ADDED = {
+  ...{ paid_by: "TEXT", kept_bytes: "INTEGER", kept_at_ms: "INTEGER" },
+  ...{ mode: "TEXT NOT NULL DEFAULT 'after'", route: UNSAID, method: UNSAID, target: UNSAID },
+  ...{ has_body: "INTEGER NOT NULL DEFAULT 0", mark: "TEXT" },
+};
+
+/** Adds what the file does not have yet: a new one has none of it. */
 function update(connection: Connection, prefix: string): string {
   const table = `${prefix}_payments`;
   const columns = connection.all(`SELECT name FROM pragma_table_info('${table}')`).map(({ name }) => name);
-  const added = { paid_by: "TEXT", kept_bytes: "INTEGER", kept_at_ms: "INTEGER" };
-  const missing = Object.entries(added).filter(([name]) => !columns.includes(name));
+  const missing = Object.entries(ADDED).filter(([name]) => !columns.includes(name));
   const add = missing.map(([name, type]) => `ALTER TABLE ${table} ADD COLUMN ${name} ${type};`).join(" ");
   return `${add} CREATE UNIQUE INDEX IF NOT EXISTS ${table}_paid_by ON ${table} (paid_by);
     CREATE INDEX IF NOT EXISTS ${table}_kept ON ${table} (kept_at_ms, kept_bytes) WHERE kept_bytes IS NOT NULL`;
@@ -298,10 +306,7 @@ function schema(prefix: string): string {
       lease_until_ms INTEGER,
       answer TEXT,
       body BLOB,
-      receipt TEXT,
-      paid_by TEXT,
-      kept_bytes INTEGER,
-      kept_at_ms INTEGER
+      receipt TEXT
     );
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_open ON ${prefix}_payments (identity) WHERE state IN (${UNFINISHED_SQL});
     CREATE INDEX IF NOT EXISTS ${prefix}_payments_ended ON ${prefix}_payments (forget_at_ms) WHERE state NOT IN (${UNFINISHED_SQL});

@@ -5,7 +5,17 @@
  * @module
  */
 import { type PaymentRecord, RELEASABLE } from "@farebox/core";
-import { anyOf, broughtTo, claimed, claimOf, moved, RESPONSE, STATES } from "./sample-payments.js";
+import {
+  anyOf,
+  BOUND,
+  BOUND_OTHERWISE,
+  broughtTo,
+  claimed,
+  claimOf,
+  moved,
+  RESPONSE,
+  STATES,
+} from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, demandForgotten, demandRecord, type Stage } from "./stage.js";
 
 const CLAIMANTS = 200;
@@ -70,8 +80,9 @@ export const CLAIM_CHECKS: readonly Check[] = [
   { name: "claim: accepts concurrent claims of different payments", run: different },
   { name: "claim: distinguishes payments by identity alone", run: byIdentity },
   { name: "claim: returns whole records", run: whole },
+  { name: "claim: keeps what it says of the request, through each state", run: bound },
   { name: "claim: keeps a lease to the millisecond", run: lease },
-  { name: "claim: distinguishes odd identities, and keeps odd bindings and owners", run: odd },
+  { name: "claim: distinguishes odd identities, and keeps other odd texts", run: odd },
 ];
 
 async function findsNothing({ store }: Stage): Promise<void> {
@@ -97,7 +108,7 @@ async function one(stage: Stage): Promise<void> {
 
 async function different(stage: Stage): Promise<void> {
   const requests = Array.from({ length: CLAIMANTS }, (_, at) =>
-    claimOf(stage, { identity: `p${at}`, binding: `GET /${at}`, owner: `run ${at}` }),
+    claimOf(stage, { identity: `p${at}`, binding: `GET /${at}`, target: `/${at}`, owner: `run ${at}` }),
   );
   const claims = await concurrently(stage, CLAIMANTS, (store, at) => store.claim(requests[at] ?? claimOf(stage)));
   for (const claim of claims) demandEqual(claim, { kind: "claimed" }, "claim of an unclaimed payment");
@@ -108,7 +119,7 @@ async function different(stage: Stage): Promise<void> {
 
 async function byIdentity(stage: Stage): Promise<void> {
   const record = await claimed(stage);
-  const other = claimOf(stage, { binding: "GET /other", owner: "other", expiresAtMs: record.expiresAtMs + 1 });
+  const other = claimOf(stage, { ...BOUND_OTHERWISE, owner: "other", expiresAtMs: record.expiresAtMs + 1 });
   demandEqual(await stage.store.claim(other), { kind: "taken", record }, "claim for another route");
   demandEqual(await stage.store.claim(claimOf(stage)), { kind: "taken", record }, "claim by the owner itself");
   await demandRecord(stage.store, record, "after refused claims");
@@ -127,6 +138,17 @@ async function whole(stage: Stage): Promise<void> {
   );
 }
 
+async function bound(stage: Stage): Promise<void> {
+  const modes = ["after", "before", "metered"] as const;
+  const claims = modes.flatMap((mode) => [BOUND, BOUND_OTHERWISE].map((request) => ({ ...request, mode })));
+  for (const [at, claim] of claims.entries()) {
+    for (const state of STATES) {
+      const record = await broughtTo(stage, state, { ...claim, identity: `${at} ${state}` });
+      await demandRecord(stage.store, record, `of a payment that is ${state}`);
+    }
+  }
+}
+
 async function lease(stage: Stage): Promise<void> {
   for (const leaseUntilMs of [stage.clock.now() + 8_001, 0]) {
     const identity = `until ${leaseUntilMs}`;
@@ -140,7 +162,8 @@ async function lease(stage: Stage): Promise<void> {
 async function odd(stage: Stage): Promise<void> {
   const records: PaymentRecord[] = [];
   for (const identity of ODD_IDENTITIES) {
-    const request = claimOf(stage, { identity, binding: `${identity}?`, owner: `${identity}!` });
+    const texts = { binding: `${identity}?`, route: identity, method: `${identity} `, target: `${identity}/` };
+    const request = claimOf(stage, { identity, owner: `${identity}!`, ...texts });
     const claim = await stage.store.claim(request);
     demandEqual(claim, { kind: "claimed" }, `claim of ${JSON.stringify(identity)}, which is unclaimed`);
     records.push({ ...request, state: "claimed" });
@@ -187,12 +210,12 @@ async function ownerAlone(stage: Stage): Promise<void> {
 }
 
 async function nothingLeft(stage: Stage): Promise<void> {
-  const full = { facilitator: "a.example", answer: RESPONSE };
+  const full = { facilitator: "a.example", answer: RESPONSE, mark: "undelivered" } as const;
   const settling = await moved(stage, await claimed(stage), { to: "settling", ...full });
   await moved(stage, settling, { to: "rejected" });
   await stage.store.release("p", "run");
   const expiresAtMs = stage.clock.now() + 1_000;
-  const record = await claimed(stage, { binding: "GET /other", owner: "next", expiresAtMs });
+  const record = await claimed(stage, { ...BOUND_OTHERWISE, owner: "next", expiresAtMs });
   await demandRecord(stage.store, record, "after a release and another claim");
 }
 

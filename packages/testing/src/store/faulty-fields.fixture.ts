@@ -1,5 +1,6 @@
 /** Payment stores that change the fields they should keep, each in one way. */
 import {
+  type ClaimRequest,
   createMemoryStore,
   type FacilitatorRequest,
   type PaymentRecord,
@@ -7,13 +8,41 @@ import {
   type StoredAnswer,
   type Transition,
 } from "@farebox/core";
-import { changing, reading } from "./faulty-stores.fixture.js";
+import { changing, claiming, reading } from "./faulty-stores.fixture.js";
 
-export function withoutNull(field: "answer" | "facilitator" | "request" | "leaseUntilMs") {
+export function withoutNull(field: "answer" | "facilitator" | "request" | "leaseUntilMs" | "mark") {
   return (change: Transition): Transition => {
     const { [field]: value, ...rest } = change;
     return value === null ? rest : change;
   };
+}
+
+type RequestField = "mode" | "route" | "method" | "target" | "hasBody";
+
+export function claimsWithout(field: RequestField) {
+  return (now: () => number): PaymentStore =>
+    claiming(now, ({ [field]: _, ...rest }) => rest as unknown as ClaimRequest);
+}
+
+/** Keeps a field of a claim until the first transition. */
+export function losesWithTheClaim(field: RequestField) {
+  return (now: () => number): PaymentStore =>
+    reading(createMemoryStore(now), (record) => {
+      if (record.state === "claimed") return record;
+      const { [field]: _, ...rest } = record;
+      return rest as unknown as PaymentRecord;
+    });
+}
+
+/** Keeps the marks that it knows. */
+export function knownMark(change: Transition): Transition {
+  const known: readonly unknown[] = ["undelivered", "for_payer", "unproven", null, undefined];
+  return known.includes(change.mark) ? change : { ...change, mark: null };
+}
+
+/** A change without a mark removes the mark. */
+export function onlyNewMark(change: Transition): Transition {
+  return { ...change, mark: change.mark ?? null };
 }
 
 /** Changes every response before it is stored. */

@@ -11,6 +11,7 @@ import type {
 } from "@farebox/core";
 import { createMemoryStore } from "@farebox/core";
 import { type FullStore, openFull, openFullWith } from "./faulty-parts.fixture.js";
+import { BOUND } from "./sample-payments.js";
 
 /** A store whose ledger differs in some methods. */
 const openWith = (fault: (ledger: SharedLedger, store: FullStore) => Partial<SharedLedger>) =>
@@ -50,7 +51,7 @@ function createOwn() {
   let last = 0;
   const add = (entry: NewLedgerEntry) => {
     const step = { identity: `p${last++}`, owner: "run" } as const;
-    claim({ ...step, binding: "b", expiresAtMs: 1 });
+    claim({ ...BOUND, ...step, expiresAtMs: 1 });
     transition({ ...step, from: "claimed", to: "settling" });
     transition({ ...step, from: "settling", to: "settled", entry });
   };

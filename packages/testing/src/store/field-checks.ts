@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
+import type { DeliveryMark, FacilitatorRequest, PaymentRecord, StoredAnswer } from "@farebox/core";
 import {
   broughtTo,
   claimed,
@@ -26,6 +26,7 @@ export const FIELD_CHECKS: readonly Check[] = [
   { name: "fields: a request is returned as it was written", run: wholeRequest },
   { name: "fields: a request is replaced while a response is metered, and kept when it is due", run: meteredRequest },
   { name: "fields: a lease is kept to the millisecond, replaced, and removed by null alone", run: lease },
+  { name: "fields: a mark is kept, replaced, and removed by null alone", run: mark },
   { name: "fields: all fields survive a change of owner", run: newOwner },
   { name: "fields: a body is returned byte for byte", run: bodies },
   { name: "fields: headers are returned in their order, as they were written", run: headers },
@@ -120,10 +121,26 @@ async function lease(stage: Stage): Promise<void> {
   ]);
 }
 
+async function mark(stage: Stage): Promise<void> {
+  // A later version may have marks that this one does not know.
+  const unknown = "delivered twice" as DeliveryMark;
+  await walk(stage, await broughtTo(stage, "settled"), [
+    { to: "settled", mark: "undelivered", newOwner: "next" },
+    { to: "settled", answer: RESPONSE },
+    { to: "settled", mark: "unproven", newOwner: "run" },
+    { to: "settled", newOwner: "next" },
+    { to: "settled", mark: "for_payer" },
+    { to: "owed" },
+    { to: "settled", mark: unknown },
+    { to: "settled", mark: null },
+    { to: "settled", mark: null },
+  ]);
+}
+
 async function newOwner(stage: Stage): Promise<void> {
   await walk(stage, await claimed(stage, { identifier: IDENTIFIER }), [
     { to: "settling", answer: RESPONSE, facilitator: "a.example", request: REQUEST, leaseUntilMs: stage.clock.now() },
-    { to: "unknown", receipt: REFUSAL },
+    { to: "unknown", receipt: REFUSAL, mark: "unproven" },
     { to: "settling", newOwner: "next" },
     { to: "settled" },
   ]);

@@ -15,6 +15,7 @@ import {
   StoreError,
   type Transition,
 } from "@farebox/core";
+import { claimOf } from "./sample-payments.js";
 import { type Check, concurrently, demandEqual, type Stage } from "./stage.js";
 
 const AT_ONCE = 100;
@@ -466,8 +467,7 @@ function changeOf(entry: NewLedgerEntry): Pick<Transition, "identity" | "owner">
 }
 
 async function claim(stage: Stage, entry: NewLedgerEntry, identity = nameOf(entry)): Promise<void> {
-  const expiresAtMs = stage.clock.now() + 60_000;
-  await stage.store.claim({ identity, binding: "b", owner: "run", expiresAtMs });
+  await stage.store.claim(claimOf(stage, { identity, expiresAtMs: stage.clock.now() + 60_000 }));
 }
 
 /** Claims the payment of an entry, and settles it. Returns whether the last transition was made. */

@@ -98,10 +98,30 @@ const PATHS: Readonly<Record<PaymentState, readonly PaymentState[]>> = {
   unknown: ["settling", "unknown"],
 };
 
+/** What a claim says of its request. */
+export const BOUND: Omit<ClaimRequest, "identity" | "owner" | "expiresAtMs"> = Object.freeze({
+  binding: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+  mode: "after",
+  route: "GET /weather/:city",
+  method: "GET",
+  target: "/weather/paris?unit=c",
+  hasBody: false,
+});
+
+/** Another one, in which each field differs. */
+export const BOUND_OTHERWISE: typeof BOUND = Object.freeze({
+  binding: "GET /other",
+  mode: "metered",
+  route: "/other",
+  method: "M-SEARCH",
+  target: "/other?'☂'=😀&a=\u202e",
+  hasBody: true,
+});
+
 /** A claim like that of the gate: the payment expires in five minutes. */
 export function claimOf(stage: Stage, change: Partial<ClaimRequest> = {}): ClaimRequest {
-  const binding = JSON.stringify(["GET /weather/:city", "GET", "/weather/paris?unit=c"]);
-  return { identity: "p", binding, owner: "run", expiresAtMs: stage.clock.now() + 5 * MINUTE_MS, ...change };
+  const expiresAtMs = stage.clock.now() + 5 * MINUTE_MS;
+  return { ...BOUND, identity: "p", owner: "run", expiresAtMs, ...change };
 }
 
 /** Claims an unclaimed payment. */
@@ -143,6 +163,7 @@ const CHANGEABLE = [
   "leaseUntilMs",
   "identifier",
   "transaction",
+  "mark",
 ] as const;
 
 function expectedAfter(record: PaymentRecord, change: Pick<Transition, "to"> & Partial<Transition>): PaymentRecord {
