@@ -73,7 +73,7 @@ export class Run {
   readonly #shared: SharedEntry | undefined;
   /** What the payment may still move, in atomic units. */
   #amount: bigint;
-  #isAbandoned = false;
+  isAbandoned = false;
   #isSettled = false;
   #hasHandlerEnded = false;
 
@@ -83,16 +83,12 @@ export class Run {
     about: { nowMs: number; forget: (run: Run) => void; shared: SharedEntry | undefined },
   ) {
     this.identity = claim.identity;
-    this.asset = assetOf(offer);
+    this.asset = offer.assetKey;
     this.untilMs = untilOf({ claim, offer }, about.nowMs);
     this.#shared = about.shared;
     this.#expiresAtMs = claim.expiresAtMs;
     this.#forget = about.forget;
     this.#amount = amount;
-  }
-
-  get isAbandoned(): boolean {
-    return this.#isAbandoned;
   }
 
   /** Resolves when other processes see the run as it is; `undefined`: there are none. Never rejects. */
@@ -120,21 +116,21 @@ export class Run {
       this.end();
       return;
     }
-    this.#isAbandoned = true;
+    this.isAbandoned = true;
     this.#shared?.change({ isAbandoned: true });
   }
 
   /** The settlement failed for good, after the handler has run. */
   reject(): void {
     this.#amount = 0n;
-    this.#isAbandoned = true;
+    this.isAbandoned = true;
     this.#shared?.change({ amount: "0", isAbandoned: true });
   }
 
   /** The payment has settled, by this run or by a later one. */
   settle(): void {
     this.#amount = 0n;
-    this.#isAbandoned = false;
+    this.isAbandoned = false;
     this.#isSettled = true;
     this.#shared?.change({ amount: "0", isAbandoned: false });
     this.#shared?.settle();
@@ -146,6 +142,8 @@ export class Run {
     if (this.#isSettled) this.end();
   }
 }
+
+const NONE: readonly Run[] = Object.freeze([]);
 
 /** The runs of all payers, in this process. */
 export class Runs {
@@ -166,7 +164,7 @@ export class Runs {
 
   /** Asks for a run in all processes; `undefined`: only this process counts. It is to be started, and removed if there is no run. */
   ask(paid: PaidRequest): SharedEntry | undefined {
-    return this.#entryOf(paid, paid.offer.amount);
+    return this.#deps.shared && this.#entryOf(paid, paid.offer.amount);
   }
 
   /** The runs of a payer in all processes; `undefined`: only this process counts. Rejects if the store fails. */
@@ -192,6 +190,7 @@ export class Runs {
     const others = this.#othersOf(paid, shared);
     if (others.length >= maxPerPayer) return this.#refuse("maxRunsPerPayer", others);
     const run = this.#add(paid, paid.offer.amount, asked);
+    if (others.length === 0) return run;
     const rivals = others.filter(
       (other) => other.asset === run.asset && other.identity !== run.identity && other.exposureAt(now()) > 0n,
     );
@@ -217,13 +216,16 @@ export class Runs {
   /** Whether a payment has abandoned so many runs, or its payer has so many, that it must settle before it runs again. */
   mustSettleFirst(payment: Payment, shared?: readonly SharedRun[]): boolean {
     const runs = this.#othersOf(payment, shared);
+    if (runs.length === 0) return false;
     const { length } = abandonedBy(payment, runs);
     return length >= MAX_ABANDONED || (length > 0 && runs.length >= this.#deps.maxPerPayer);
   }
 
   /** For how many seconds a payment may not run again, because it has abandoned too many runs; 0: it may. */
   secondsToWait(payment: Payment, shared?: readonly SharedRun[]): number {
-    const abandoned = abandonedBy(payment, this.#othersOf(payment, shared));
+    const runs = this.#othersOf(payment, shared);
+    if (runs.length === 0) return 0;
+    const abandoned = abandonedBy(payment, runs);
     return abandoned.length < MAX_ABANDONED ? 0 : this.#secondsUntilFirst(abandoned);
   }
 
@@ -232,7 +234,7 @@ export class Runs {
     for (const run of this.#runsOf(payment)) {
       if (run.identity !== payment.claim.identity) continue;
       // A balance that was read before is too high by now.
-      this.#asking.delete(questionOf(payment, run.asset));
+      if (this.#asking.size > 0) this.#asking.delete(questionOf(payment, run.asset));
       run.settle();
     }
   }
@@ -241,7 +243,7 @@ export class Runs {
     const { claim, offer } = paid;
     const { shared: runs, writes, logger, now } = this.#deps;
     if (runs === undefined) return undefined;
-    const about = { identity: claim.identity, payer: keyOf(paid), asset: assetOf(offer), amount: amount.toString() };
+    const about = { identity: claim.identity, payer: keyOf(paid), asset: offer.assetKey, amount: amount.toString() };
     return new SharedEntry({ ...about, untilMs: untilOf({ claim, offer }, now()) }, { runs, writes, logger, now });
   }
 
@@ -251,9 +253,10 @@ export class Runs {
 
   /** The runs of a payer that still count. */
   #runsOf(payment: Payment): readonly Run[] {
-    const key = keyOf(payment);
-    this.#forgetPast(this.#byPayer.get(key));
-    return [...(this.#byPayer.get(key) ?? [])];
+    const runs = this.#byPayer.get(keyOf(payment));
+    if (runs === undefined) return NONE;
+    this.#forgetPast(runs);
+    return [...runs];
   }
 
   #forgetPast(runs: Iterable<Run> = []): void {
@@ -340,11 +343,6 @@ function countedIn(runs: readonly SharedRun[], { claim }: Payment): readonly Cou
   return runs
     .filter((run) => run.isAbandoned || run.identity !== claim.identity)
     .map((run) => ({ ...run, exposureAt: () => BigInt(run.amount) }));
-}
-
-/** Network and asset. */
-function assetOf({ requirements: { network, asset } }: PaidRequest["offer"]): string {
-  return `${canonicalNetwork(network)}|${asset}`.toLowerCase();
 }
 
 /** Until when a run counts at most. */

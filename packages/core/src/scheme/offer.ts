@@ -8,7 +8,7 @@
  */
 import { formatAmount } from "../price/price.js";
 import type { Authorized } from "../price/settlement-amount.js";
-import { sameNetwork } from "../protocol/caip2.js";
+import { canonicalNetwork, sameNetwork } from "../protocol/caip2.js";
 import type { AcceptedRequirements, PaymentRequirements } from "../protocol/documents.js";
 import { isJsonObject } from "../protocol/json.js";
 import type { OfferAsset, Scheme } from "./scheme.js";
@@ -28,6 +28,8 @@ export interface Offer {
   readonly settle: SettleTime;
   /** The seven fields of the protocol, for facilitators. */
   readonly requirements: PaymentRequirements;
+  /** Network and asset, equal for all spellings of both: `eip155:84532|0x036c…`. */
+  readonly assetKey: string;
 }
 
 /** Creates a frozen offer from compiled terms. */
@@ -63,6 +65,7 @@ export function createOffer(
     isInDollars: terms.isInDollars,
     settle: wire.settle ?? "after",
     requirements,
+    assetKey: `${canonicalNetwork(wire.network)}|${terms.asset.id}`.toLowerCase(),
   });
 }
 

@@ -45,18 +45,16 @@ interface Held extends Owned {
 
 /** The leases of this process. One timer renews all of them, and runs only while there are any. */
 export class Leases {
+  /** Whether leases are renewed. Otherwise they are as long as the work may take, and end with the settlement. */
+  readonly areRenewed: boolean;
   readonly #deps: LeasesDeps;
   readonly #held = new Map<string, Held>();
   #isTimerRunning = false;
   #renewing: Promise<void> | undefined;
 
   constructor(deps: LeasesDeps) {
+    this.areRenewed = deps.store.renew !== undefined;
     this.#deps = deps;
-  }
-
-  /** Whether leases are renewed. Otherwise they are as long as the work may take, and end with the settlement. */
-  get areRenewed(): boolean {
-    return this.#deps.store.renew !== undefined;
   }
 
   /** How many runs are at work. */
