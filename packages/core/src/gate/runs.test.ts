@@ -41,6 +41,7 @@ function openCounts(maxPerPayer = 2) {
         scheme: createTestScheme({ readBalance }),
         amount,
         requirements: { network: NETWORK, asset, maxTimeoutSeconds: 300 },
+        assetKey: `${NETWORK}|${asset}`,
       },
       facilitatorRequest: { paymentPayload: { payload: {} } },
     }) as unknown as PaidRequest;
