@@ -52,7 +52,7 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
     isMet ||= isWhere(met, asking);
     // Whoever stands before has passed the request on.
     if (met.kind === "gate" || !isMet) continue;
-    const charge = met.kind === "route" ? chargesOf(met.route, method).at(-1) : undefined;
+    const charge = chargeIn(met, method);
     if (charge === asking.gate) return asking.verdict;
     if (charge !== undefined) {
       // What responds to a path before a route for more has the price of the path.
@@ -69,6 +69,11 @@ export function findNearest(asking: Asking, req: Request, layers: readonly Layer
     mayRespond ||= met.kind === "function" && !isAnywhere;
   }
   return best;
+}
+
+/** The charge whose price a route's handlers have. */
+function chargeIn(met: Met, method: string): RouteGate | undefined {
+  return met.kind === "route" ? chargesOf(met.route, method).at(-1) : undefined;
 }
 
 /** What a gate asks for that is met on the way. */
