@@ -434,7 +434,7 @@ test.each(["repeatable read", "serializable"])(
   async (level) => {
     const options = `-c default_transaction_isolation=${level.replace(" ", "\\ ")}`;
     const pool = new pg.Pool({ connectionString: server.url, max: 4, options });
-    const store = storeOf(pool, { prefix: `exact_${level.slice(0, 6)}` });
+    const store = storeOf(pool, { prefix: `exact_${level.slice(0, 6)}`, now: () => 1 });
     await store.migrate();
     expect((await pool.query("SHOW transaction_isolation")).rows).toEqual([{ transaction_isolation: level }]);
     const entryOf = (at: number) => ({ identity: `p${at}`, payer: "a", micros: "1", untilMs: 2, isDue: false });
