@@ -80,7 +80,6 @@ export class Clock {
   install(): () => void {
     const real = { setTimeout, clearTimeout, setInterval, clearInterval };
     const [realNow, realChance, realWarning] = [Date.now, Math.random, process.emitWarning];
-    const sinceMs = this.#nowMs;
     const owner = {};
     const start = (every: boolean) =>
       ((act: (...args: unknown[]) => void, delayMs = 1, ...args: unknown[]) => {
@@ -104,8 +103,6 @@ export class Clock {
       clearInterval: stop,
     });
     Date.now = this.now;
-    // An own property in front of Node's.
-    Object.defineProperty(performance, "now", { value: () => this.#nowMs - sinceMs, configurable: true });
     // A seller whose facilitator answers from this very process is told that its table is not in that server's app.
     process.emitWarning = () => {};
     // Spreads retries of many sellers: here it would make each replay another.
@@ -113,7 +110,6 @@ export class Clock {
     return () => {
       Object.assign(globalThis, real);
       Date.now = realNow;
-      Reflect.deleteProperty(performance, "now");
       process.emitWarning = realWarning;
       Math.random = realChance;
     };

@@ -41,7 +41,6 @@ import {
 import { Questions, REFUSES_ONE_REQUEST } from "./questions.js";
 import { Refusals } from "./refusals.js";
 import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs } from "./supported.js";
-import { type LimitedCall, TimeLimit } from "./time-limit.js";
 
 /** How a call to one facilitator ended. */
 export type Attempt<T> =
@@ -572,43 +571,61 @@ export const DEFAULT_DEADLINES: Deadlines = Object.freeze({
  * for `settle`, because the money may have moved, and `"none"` otherwise.
  */
 export function withDeadlines(facilitator: Facilitator, deadlines: CallDeadlines): Facilitator {
-  const verifying = new TimeLimit(deadlines.verifyMs);
-  const settling = new TimeLimit(deadlines.settleMs);
-  // Fetched in the background.
-  const asking = new TimeLimit(deadlines.supportedMs, true);
   return {
-    verify: (request, { signal } = {}) =>
-      within("verify", { limit: verifying, signal }, (options) => facilitator.verify(request, options)),
-    settle: (request, { signal } = {}) =>
-      within("settle", { limit: settling, signal }, (options) => facilitator.settle(request, options)),
-    supported: ({ signal } = {}) =>
-      within("supported", { limit: asking, signal }, (options) => facilitator.supported(options)),
+    verify: (request, { signal } = {}) => {
+      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal } as const;
+      return within(limits, (options) => facilitator.verify(request, options));
+    },
+    settle: (request, { signal } = {}) => {
+      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal } as const;
+      return within(limits, (options) => facilitator.settle(request, options));
+    },
+    supported: ({ signal } = {}) => {
+      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal } as const;
+      return within(limits, (options) => facilitator.supported(options));
+    },
   };
 }
 
 const GIVEN_UP = "before its caller gave up";
 
 interface Limits {
-  readonly limit: TimeLimit;
+  readonly operation: Operation;
+  readonly deadlineMs: number;
   /** The caller's own signal: it may give up earlier. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes a call that ends at its limit, or when its caller gives up, whichever is first. */
-function within<T>(operation: Operation, limits: Limits, call: (options: CallOptions) => T | Promise<T>): Promise<T> {
+/** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
+function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (limits.signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
-    const ending = new EndingCall(operation, limits, reject);
+    if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
+    const options = new EndingCall();
+    const end = (when: string) => {
+      over();
+      reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
+      options.end();
+    };
+    const giveUp = () => end(GIVEN_UP);
+    const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
+    const over = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
+    };
+    // `/supported` is fetched in the background and must not keep the process alive.
+    if (operation === "supported") timer.unref();
+    signal?.addEventListener("abort", giveUp);
+    const responded = (response: T) => {
+      over();
+      resolve(response);
+    };
     const failed = (error: unknown) => {
-      ending.over();
+      over();
       reject(error);
     };
     try {
       // A seller's own facilitator may return a value that is not a promise.
-      Promise.resolve(call(ending)).then((response) => {
-        ending.over();
-        resolve(response);
-      }, failed);
+      Promise.resolve(call(options)).then(responded, failed);
     } catch (error) {
       failed(error);
     }
@@ -626,40 +643,17 @@ const SIGNAL: PropertyDescriptor & ThisType<EndingCall> = {
   },
 };
 
-/** A call that may be ended early, and its options. */
-class EndingCall implements CallOptions, LimitedCall {
+/** The options of a call that may be ended early. */
+class EndingCall implements CallOptions {
   declare readonly signal: AbortSignal;
-  readonly #operation: Operation;
-  readonly #limits: Limits;
-  readonly #reject: (error: FacilitatorError) => void;
-  #giveUp: (() => void) | undefined;
   #controller: AbortController | undefined;
   #isEnded = false;
 
-  constructor(operation: Operation, limits: Limits, reject: (error: FacilitatorError) => void) {
-    this.#operation = operation;
-    this.#limits = limits;
-    this.#reject = reject;
+  constructor() {
     Object.defineProperty(this, "signal", SIGNAL);
-    limits.limit.begin(this);
-    if (limits.signal === undefined) return;
-    this.#giveUp = () => this.#end(GIVEN_UP);
-    limits.signal.addEventListener("abort", this.#giveUp);
   }
 
-  timeOut(): void {
-    this.#end(`within ${this.#limits.limit.ms} ms`);
-  }
-
-  /** It has responded or failed, or nobody waits for it any more. */
-  over(): void {
-    this.#limits.limit.end(this);
-    if (this.#giveUp !== undefined) this.#limits.signal?.removeEventListener("abort", this.#giveUp);
-  }
-
-  #end(when: string): void {
-    this.over();
-    this.#reject(timedOut(this.#operation, when, this.#operation === "settle" ? "unknown" : "none"));
+  end(): void {
     this.#isEnded = true;
     this.#controller?.abort();
   }

@@ -240,7 +240,7 @@ describe("over HTTP", () => {
     });
     const urls = [first === "has a closed port" ? await closedPort() : await serve(first), well];
     const deadlines = { verifyMs: DEADLINE_MS, settleMs: DEADLINE_MS, supportedMs: DEADLINE_MS };
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const entries = urls.map((url, at) => ({ name: `f${at}`, facilitator: createHttpFacilitator({ url }) }));
     const overHttp = createFacilitatorPool(entries, { clock, deadlines });
     const result = await overHttp[operation](REQUEST).catch((error: FacilitatorError) => error.outcome);
