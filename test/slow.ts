@@ -60,6 +60,7 @@ export const DRAWN: readonly string[] = [
   "test/bypass/express-4.test.ts",
   "test/bypass/express-5.test.ts",
   "test/bypass/garbage-keys.test.ts",
+  "test/bypass/remembered-paths.test.ts",
   "test/faults/random/sequences.test.ts",
   "test/paywall/looks.test.ts",
   "test/security/redos.test.ts",

@@ -19,6 +19,7 @@ const FILES = {
   "test/bypass/express-4.test.ts": 1,
   "test/bypass/express-5.test.ts": 1,
   "test/bypass/garbage-keys.test.ts": 1,
+  "test/bypass/remembered-paths.test.ts": 2,
   "test/cli/ledger/reconcile.test.ts": 1,
   "test/express/metered-random.test.ts": 2,
   "test/faults/random/sequences.test.ts": 2,

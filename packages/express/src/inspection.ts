@@ -49,8 +49,8 @@ export interface Stand {
 /** A client chooses the paths. So many are kept. */
 const MOST_KNOWN = 1_000;
 
-/** What Express reads in one way only, whatever follows it. */
-const PLAIN = /^\/[\w\-.~/%]{0,200}$/;
+/** What Express reads in one way only, whatever follows it. Behind two slashes may be a host. */
+const PLAIN = /^(?!.*\/\/)\/[\w\-.~/%]{0,200}$/;
 
 /** What was found out about requests, by how their method and path are spelled. The oldest is forgotten. */
 class KnownPaths<T> {
