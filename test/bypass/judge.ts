@@ -196,8 +196,8 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   if (answer.status >= 500 && !isOfFiles(seen)) return `failed: ${answer.status}`;
   const unpaid = claims === 0 ? ran.find((run) => mustPay(app, seen, run)) : undefined;
   if (unpaid !== undefined) return `handler ${unpaid.route.id} ran without payment`;
-  const isCertain = claims > 0 && !hasLostHost(app, seen.requestLine);
-  const free = isCertain ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
+  if (hasLostHost(app, seen.requestLine)) return undefined;
+  const free = claims > 0 ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
   if (free !== undefined) return `handler ${free.route.id} is free, and was charged`;
   const other = claims > 0 ? ran.find((run) => isOtherPrice(app, seen, run)) : undefined;
   if (other !== undefined) return `handler ${other.route.id} was charged at another's price`;
@@ -240,7 +240,6 @@ function refusalProblem(app: ResolvedApp, seen: Seen, answer: Answered): string 
   // A router on the way answers OPTIONS by itself, once it has a route of that path for another method.
   if (first.method === "OPTIONS" && (status === 200 || status === 204)) return undefined;
   if (status === 400 && !isTarget) return undefined;
-  if (status === 402 && hasLostHost(app, seen.requestLine)) return undefined;
   return `handler ${first.route.id} is free, and was not run: ${status}`;
 }
 
@@ -272,7 +271,10 @@ function isDecoded({ plan }: ResolvedApp): boolean {
   return [...plan.rewriters, ...plan.between].includes("decodes the URL");
 }
 
-/** A URL in absolute form has no host left when middleware has collapsed its slashes: Express reads it in two ways. */
+/**
+ * A URL in absolute form has no host left when middleware has collapsed its slashes: Express reads it in two ways, and cuts a mount off the
+ * wrong part of it. Which route is meant cannot be told. What is priced still does not run without payment.
+ */
 function hasLostHost({ plan }: ResolvedApp, requestLine: string): boolean {
   return [...plan.rewriters, ...plan.between].includes("collapses slashes") && / \w+:/.test(requestLine);
 }
