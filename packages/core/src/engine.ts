@@ -25,8 +25,7 @@ import {
 import { Hooks } from "./events/hooks.js";
 import { errorName } from "./events/logger.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
-import type { Decision } from "./gate/admission.js";
-import { Admissions } from "./gate/admission.js";
+import type { Decision } from "./gate/decision.js";
 import {
   createSaleByHand,
   type PaymentByHand,
@@ -40,7 +39,8 @@ import { Deadlines } from "./gate/deadline.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Draining, type EndingServer } from "./gate/draining.js";
 import { Exposure } from "./gate/exposure.js";
-import { Gate } from "./gate/gate.js";
+import { finish, Sales, type Seller } from "./gate/sale.js";
+import { SettledRuns } from "./gate/settled-runs.js";
 import { InFlight } from "./gate/in-flight.js";
 import { OwnBodies } from "./gate/own-bodies.js";
 import { Pages } from "./gate/pages.js";
@@ -369,58 +369,25 @@ function createParts(settings: Settings) {
   const deliveries = new Deliveries({ store, isShared, leases, writes, logger, timer });
   const bodies = new OwnBodies({ findings, logger, timer });
   const deadlines = new Deadlines({ rpc, findings, logger, now, timer });
-  const admissions = new Admissions({
-    ...{
-      tokens,
-      store,
-      settler,
-      inFlight,
-      leases,
-      deliveries,
-      runs,
-      deadlines,
-      exposure,
-      receipts,
-      events,
-      findings,
-      logger,
-      now,
-      timer,
-    },
-    bodies,
-    isDurable: isShared,
-    relayExtensionResponses,
+  const settledRuns = new SettledRuns({
+    ...{ tokens, inFlight, deliveries, runs, findings, logger, relayExtensionResponses },
     publicUrls: settings.publicUrls,
   });
   const replay = new Replay({
-    ...{ tokens, store, isShared, leases, settler, inFlight, runs, admissions, events, now, timer },
+    ...{ tokens, store, isShared, leases, settler, inFlight, runs, settledRuns, events, now, timer },
     ...{ bodies, deliveries },
   });
-  const gate = new Gate({
-    ...{
-      facilitator,
-      store,
-      openStore,
-      leases,
-      inFlight,
-      draining,
-      runs,
-      exposure,
-      deadlines,
-      admissions,
-      replay,
-      settler,
-      listings,
-      events,
-      findings,
-      logger,
-    },
-    bodies,
+  const seller: Seller = {
+    ...{ facilitator, store, openStore, leases, inFlight, draining, runs, exposure, deadlines, settledRuns, replay },
+    ...{ settler, listings, deliveries, receipts, events, findings, logger, bodies, tokens, now, timer },
+    ...{ isDurable: isShared, relayExtensionResponses },
+    publicUrls: settings.publicUrls,
     pages: new Pages({ loadPaywall: settings.loadPaywall, bodies, rpc, logger, now, timer }),
-    ...{ tokens, now, timer, publicUrls: settings.publicUrls },
     copyWaitMs: settings.copyWaitMs,
     signatures: new SignatureChecks(settings.verifySignatures),
-  });
+    finish: (payment, response) => finish(seller, payment, response),
+  };
+  const gate = new Sales(seller);
 
   const health = new Health({
     ...{ store, inFlight, recovery, draining, timer, now },

@@ -101,7 +101,7 @@ export type {
   RequestByHand,
   ResponseByHand,
 } from "./gate/hand-request.js";
-export type { Payment } from "./gate/payment.js";
+export type { Payment } from "./gate/handler.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export type { Ledger, LedgerQuery, LedgerTime, Refund } from "./ledger/ledger.js";
 export type { PaymentsLedger } from "./ledger/payments-ledger.js";

@@ -28,9 +28,9 @@ import {
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import { isReason } from "../protocol/reasons.js";
 import { isPaymentRequired } from "../protocol/validate.js";
-import type { Admission, Decision, HeldAdmission } from "./admission.js";
+import type { Admission, Decision, HeldAdmission } from "./decision.js";
 import type { HandlerResponse } from "./charging.js";
-import type { Gate } from "./gate.js";
+import type { Sales } from "./sale.js";
 import {
   HandRequest,
   type KeptResponseByHand,
@@ -42,7 +42,7 @@ import {
   toRecord,
   toResponseByHand,
 } from "./hand-request.js";
-import type { Payment } from "./payment.js";
+import type { Payment } from "./handler.js";
 import type { GateResponse } from "./responses.js";
 
 /** What is sold by hand: a route, and where its resource is. */
@@ -173,7 +173,7 @@ export type SettlementByHand =
 
 /** What sales by hand need. */
 export interface ByHandDeps {
-  readonly gate: Pick<Gate, "decideAt" | "challengeAt">;
+  readonly gate: Pick<Sales, "decideAt" | "challengeAt">;
   readonly verified: VerifiedByHand;
   /** How much of a response is kept, in bytes. */
   readonly holdBytes: number;

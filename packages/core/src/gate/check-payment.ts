@@ -18,7 +18,7 @@ import type { Reason } from "../protocol/reasons.js";
 import { SellersRequest } from "../route/priced-request.js";
 import { matchOffer, type Offer } from "../scheme/offer.js";
 import type { SignatureFinding } from "../scheme/scheme.js";
-import { type CheckedPayment, type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
+import { type MatchedRequest, type ReadPayment, SETTLEMENT_MARGIN_MS } from "./request.js";
 import { type GateResponse, invalidInput, uncheckedInput } from "./responses.js";
 
 /** A payment that is refused without asking anybody. */
@@ -46,12 +46,14 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const { accepted, payload, extensions } = payment;
   const match = matchOffer(route.offers, accepted);
   // An offer that we once made for this request, and that is too old by now.
-  const lapsed = matchOffer(route.lapsed === undefined ? [] : [route.lapsed], accepted);
-  const isLapsed = match.kind === "mismatched" && lapsed.kind === "matched";
+  const isLapsed =
+    match.kind === "mismatched" &&
+    route.lapsed !== undefined &&
+    matchOffer([route.lapsed], accepted).kind === "matched";
   if (match.kind === "mismatched" && !isLapsed) {
     const error = `invalid_payment_requirements: ${match.field} is not as offered`;
     const former = readFormer(route, payment, nowMs);
-    const identity = former?.reading.identity;
+    const identity = former?.identity;
     return {
       kind: "refused",
       status: 402,
@@ -66,30 +68,48 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   if (offer === undefined) {
     const error = "unsupported_scheme: this payment option is not available right now";
     const former = readFormer(route, payment, nowMs);
-    const identity = former?.reading.identity;
+    const identity = former?.identity;
     return { kind: "refused", status: 402, error, reason: "unsupported_scheme", identity, former };
   }
+  const { payTo, maxTimeoutSeconds } = offer.requirements;
   const reading = offer.scheme.readPayment(payload, offer.requirements, Math.floor(nowMs / 1000));
   if (reading.kind === "refused") {
     return { kind: "refused", status: 402, error: reading.reason, reason: reading.reason };
   }
   // A seller's own scheme may break its promise. Fields that it has not read would reach the facilitator, and a record without an end
   // would be kept for ever.
-  const { payload: canonical, identity, expiresAtSeconds, settleBySeconds = expiresAtSeconds } = reading;
+  const { payload: canonical, identity, payer, expiresAtSeconds, settleBySeconds = expiresAtSeconds } = reading;
   if (!isJsonObject(canonical)) throw broken(offer, "returned no payload: return the fields that it has read");
   if (!STORABLE.test(identity)) throw broken(offer, "returned an identity that no store can hold");
   if (!Number.isSafeInteger(expiresAtSeconds)) throw broken(offer, "does not say when the payment expires");
   if (!Number.isSafeInteger(settleBySeconds)) throw broken(offer, "does not say until when the payment can settle");
-  const identified = readIdentifier(route.paymentIdentifier, extensions, [offer.requirements.payTo, reading.payer]);
-  if (identified.kind === "refused") return { ...identified, identity: reading.identity };
-  const { digest: identifier } = identified;
-  const leftMs = reading.expiresAtSeconds * 1000 - nowMs;
-  const isShort = reading.kind === "readable" && leftMs < leastMs(offer.requirements.maxTimeoutSeconds * 1000);
-  const expired = isLapsed ? LAPSED : isShort ? TOO_SHORT : {};
-  // From here on, nobody sees what else the client has written there.
-  const read = { ...payment, payload: canonical };
-  return { kind: "read", payment: read, offer, reading: { ...reading, ...expired }, identifier };
+  const { paymentIdentifier } = route;
+  const isNamed = paymentIdentifier === "required" || (paymentIdentifier !== "off" && extensions !== undefined);
+  const identified = isNamed ? readIdentifier(paymentIdentifier, extensions, [payTo, payer]) : UNNAMED;
+  if (identified.kind === "refused") return { ...identified, identity };
+  const expiresAtMs = expiresAtSeconds * 1000;
+  let expired = reading.kind === "expired" ? reading.expiredReason : undefined;
+  if (isLapsed) expired = "invalid_payment_requirements";
+  else if (expired === undefined && expiresAtMs - nowMs < leastMs(maxTimeoutSeconds * 1000)) {
+    expired = "payment_expired";
+  }
+  return {
+    kind: "read",
+    // From here on, nobody sees what else the client has written there.
+    payment: { ...payment, payload: canonical },
+    offer,
+    identity,
+    payer,
+    expiresAtMs,
+    settleByMs: settleBySeconds * 1000,
+    expired,
+    identifier: identified.digest,
+    isSigned: true,
+    isForged: undefined,
+  };
 }
+
+const UNNAMED = Object.freeze({ kind: "read", digest: undefined } as const);
 
 function broken({ scheme }: Offer, problem: string): SchemeError {
   return new SchemeError(`scheme ${scheme.scheme}: readPayment ${problem}`);
@@ -119,7 +139,17 @@ function readFormer(
     if (reading.kind === "refused" || !STORABLE.test(reading.identity)) return undefined;
     const identified = readIdentifier(paymentIdentifier, extensions, [payTo, reading.payer]);
     const identifier = identified.kind === "refused" ? undefined : identified.digest;
-    return { kind: "read", payment: { ...payment, payload: reading.payload }, offer, reading, identifier };
+    const { identity, payer, expiresAtSeconds, settleBySeconds = expiresAtSeconds } = reading;
+    return {
+      kind: "read",
+      payment: { ...payment, payload: reading.payload },
+      ...{ offer, identity, payer, identifier },
+      expiresAtMs: expiresAtSeconds * 1000,
+      settleByMs: settleBySeconds * 1000,
+      expired: undefined,
+      isSigned: true,
+      isForged: undefined,
+    };
   } catch {
     // A scheme of the seller's may rely on terms of its own.
     return undefined;
@@ -131,9 +161,6 @@ const ATOMIC = /^\d{1,78}$/;
 
 /** Databases refuse NUL and halves of surrogate pairs, or cut a text there: two payments would be one. */
 const STORABLE = /^[^\0\p{Surrogate}]{1,2000}$/u;
-
-const LAPSED = Object.freeze({ kind: "expired", expiredReason: "invalid_payment_requirements" } as const);
-const TOO_SHORT = Object.freeze({ kind: "expired", expiredReason: "payment_expired" } as const);
 
 /**
  * How long a payment must still be valid: for the settlement, and for the handler. Otherwise a handler could be run again and
@@ -189,14 +216,19 @@ export class SignatureChecks {
     this.#refusesOtherKeys = refusesOtherKeys;
   }
 
-  /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. */
-  check(read: ReadPayment): CheckedPayment | RefusedPayment {
-    if (read.offer.scheme.checkSignature === undefined) return { ...read, isSigned: true };
-    if (this.#mayPass(read.offer)) return { ...read, isSigned: true, isForged: (when) => this.#isForged(read, when) };
+  /** Checks a signature, unless the scheme cannot, or has done so in `readPayment`. `undefined`: it is not refused. */
+  check(read: ReadPayment): RefusedPayment | undefined {
+    const { scheme, settle } = read.offer;
+    if (scheme.checkSignature === undefined) return undefined;
+    // A payment that is settled at once is not verified, so its signature is always checked.
+    if (settle !== "before" && !this.#refusesOtherKeys && this.#good >= GOOD_ENOUGH) {
+      read.isForged = (when) => this.#isForged(read, when);
+      return undefined;
+    }
     const finding = this.#find(read);
     if (finding.kind === "signed") this.#good += 1;
-    if (finding.kind !== "other_key" || !this.#refusesOtherKeys)
-      return { ...read, isSigned: finding.kind === "signed" };
+    read.isSigned = finding.kind === "signed";
+    if (finding.kind !== "other_key" || !this.#refusesOtherKeys) return undefined;
     const { reason } = finding;
     return { kind: "refused", status: 402, reason, error: reason };
   }
@@ -206,11 +238,6 @@ export class SignatureChecks {
     // From now on, each signature is checked.
     if (finding.kind !== "signed") this.#good = 0;
     return finding;
-  }
-
-  /** A payment that is settled at once is not verified, so its signature is always checked. */
-  #mayPass({ settle }: Offer): boolean {
-    return settle !== "before" && !this.#refusesOtherKeys && this.#good >= GOOD_ENOUGH;
   }
 
   #isForged(read: ReadPayment, when: "waited" | "failed"): boolean {

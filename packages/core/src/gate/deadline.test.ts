@@ -3,7 +3,7 @@ import type { PaymentAbortedError } from "../errors.js";
 import type { RoutesConfig } from "../options.js";
 import type { DeadlineQuery, DeadlineReading, Scheme } from "../scheme/scheme.js";
 import { Deadlines } from "./deadline.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 import {
   admissionOf,
   createShop,
@@ -282,7 +282,7 @@ test("a flood of payments takes a limited memory: the first ones are forgotten",
     const requirements = { network: NETWORK, maxTimeoutSeconds: 300 };
     const times = { settleByMs: nowMs + 40_000, claim: { identity, expiresAtMs: nowMs + 300_000 } };
     const paid = { offer: { scheme: {}, requirements }, ...times } as unknown as PaidRequest;
-    return (await deadlines.read(paid))?.settleByMs;
+    return (await deadlines.read(paid)) ? paid.settleByMs : undefined;
   };
   for (let nth = 0; nth < 10_000; nth++) await read(`p${nth}`);
   nowMs = 1_000;

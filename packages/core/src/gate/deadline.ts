@@ -17,7 +17,7 @@ import type { StartTimer } from "../options.js";
 import { canonicalNetwork } from "../protocol/caip2.js";
 import type { DeadlineReading } from "../scheme/scheme.js";
 import { leastMs } from "./check-payment.js";
-import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
+import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./request.js";
 
 /** How long a node may take. A client waits for it, and its payment gets older. */
 const ASK_MS = 3_000;
@@ -54,24 +54,24 @@ export class Deadlines {
   }
 
   /**
-   * Returns a verified payment with the time until which it can settle; `undefined`: too little of it is left for handler and
-   * settlement. Never rejects.
+   * Finds out until when a verified payment can settle, and sets it. `false`: too little of it is left for handler and settlement.
+   * Never rejects.
    */
-  async read(paid: PaidRequest): Promise<PaidRequest | undefined> {
-    if (!endsEarly(paid)) return paid;
+  async read(paid: PaidRequest): Promise<boolean> {
     const { now } = this.#deps;
     const lifeMs = Math.min(paid.offer.requirements.maxTimeoutSeconds * 1000, paid.settleByMs - now());
     const boundMs = this.#bound(paid);
     const reading = await this.#ask(paid);
-    if (reading?.kind === "dead") return undefined;
+    if (reading?.kind === "dead") return false;
     const settleByMs = reading?.kind === "known" ? reading.settleBySeconds * 1000 : boundMs;
-    if (settleByMs - now() < leastMs(lifeMs)) return undefined;
-    return { ...paid, settleByMs: Math.min(settleByMs, paid.claim.expiresAtMs) };
+    if (settleByMs - now() < leastMs(lifeMs)) return false;
+    paid.settleByMs = Math.min(settleByMs, paid.claim.expiresAtMs);
+    return true;
   }
 
   /** The handler responded, or ran out of time. Reports a route whose handler came near the end of its payment. */
   handlerEnded(paid: PaidRequest, startedMs: number): void {
-    if (!endsEarly(paid)) return;
+    if (!paid.endsEarly) return;
     const { findings, now } = this.#deps;
     const hadMs = paid.settleByMs - SETTLEMENT_MARGIN_MS - startedMs;
     if (now() - startedMs < hadMs * NEAR) return;
@@ -122,11 +122,6 @@ export class Deadlines {
     this.#unclear.set(network, problem);
     this.#deps.logger.warn("deadline_unknown", { network, problem });
   }
-}
-
-/** Whether a payment may end before the time that it is remembered for. */
-function endsEarly({ offer, settleByMs, claim }: PaidRequest): boolean {
-  return offer.scheme.readDeadline !== undefined || settleByMs < claim.expiresAtMs;
 }
 
 interface Question {

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
 import type { SettlementResponse } from "../protocol/documents.js";
-import type { HeldAdmission } from "./admission.js";
+import type { HeldAdmission } from "./decision.js";
 import { admissionOf, createShop, HANDLED, readResponse, responseOf, SETTLED } from "./shop.fixture.js";
 
 /** How one call to settle ends. The chain moves the money once, and reports it from then on. */

@@ -18,7 +18,7 @@ import type { PaymentQuery, Scheme } from "../scheme/scheme.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { ExposureSums, SharedExposure } from "../store/payment-store.js";
 import type { PendingWrites } from "./delivery.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 
 /** What counting exposure needs. */
 export interface ExposureDeps {

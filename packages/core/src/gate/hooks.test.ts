@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { type PaymentHooks, type PricedRequest, parseHooks } from "../events/hooks.js";
 import { createIssues } from "../issues.js";
-import type { Decision } from "./admission.js";
+import type { Decision } from "./decision.js";
 import { buy, createHookedShop, FACTS, type Hook, IDENTITY, INVALID_RESULTS, SETTLE_BEFORE } from "./hooks.fixture.js";
 import { createProcesses } from "./processes.fixture.js";
 import {

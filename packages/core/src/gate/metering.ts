@@ -10,6 +10,7 @@
  * @see `docs/guides/metered.md`
  * @module
  */
+import type { PaymentAbortReason } from "../errors.js";
 import type { CancelReason } from "../events/events.js";
 import { type Findings, uncountedFinding } from "../events/findings.js";
 import type { Logger } from "../events/logger.js";
@@ -32,8 +33,8 @@ import {
   uncharged,
 } from "./charging.js";
 import type { InFlight } from "./in-flight.js";
-import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./paid-request.js";
-import type { HandlerRun, MeteredAmount, RefusedAmount } from "./payment.js";
+import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./request.js";
+import type { MeteredAmount, RefusedAmount } from "./handler.js";
 import type { RetryTokens } from "./proof.js";
 import type { Receipts } from "./receipts.js";
 import {
@@ -119,7 +120,8 @@ export interface MeteringDeps extends ChargingDeps {
 export interface MeteredRun {
   readonly paid: PaidRequest;
   readonly counted: Run;
-  readonly run: HandlerRun;
+  /** The run of its handler. */
+  readonly run: { end(): void; tell(reason: PaymentAbortReason): void };
   readonly amount: MeteredAmount;
   readonly unmetered: Unmetered;
   /** How much may be delivered that is not recorded. */

@@ -13,7 +13,7 @@ import { describeThrown, type Logger } from "../events/logger.js";
 import type { PaywallHtml, SettlementFailure, StartTimer, Unavailable } from "../options.js";
 import type { PaymentRequired, SettlementResponse } from "../protocol/documents.js";
 import { SellersRequest } from "../route/priced-request.js";
-import type { MatchedRequest, PaidRequest } from "./paid-request.js";
+import type { MatchedRequest, PaidRequest } from "./request.js";
 import { type AwaitedResponse, type GateResponse, withBody } from "./responses.js";
 
 /** What the seller's bodies need. */

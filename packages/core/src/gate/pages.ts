@@ -15,7 +15,7 @@ import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import type { GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
 import type { OwnBodies } from "./own-bodies.js";
-import type { MatchedRequest } from "./paid-request.js";
+import type { MatchedRequest } from "./request.js";
 import { challenge, challengeData, challengePage, type GateResponse, viewer } from "./responses.js";
 
 /** What pages need. */

@@ -1,16 +1,14 @@
-import { describe, expect, test, vi } from "vitest";
-import { AmountError, StateError } from "../errors.js";
-import type { Unmetered } from "../options.js";
-import { createOffer } from "../scheme/offer.js";
-import { createAmount, createSettledAmount } from "./payment.js";
+import { describe, expect, test } from "vitest";
+import { FacilitatorError } from "../errors.js";
+import type { Chargeable } from "../options.js";
 import {
   admissionOf,
   createShop,
-  createTestScheme,
   decodeHeader,
   HANDLED,
+  isHeld,
   NETWORK,
-  PAY_TO,
+  NOW_SECONDS,
   PAYER,
   ROUTES,
   readResponse,
@@ -19,256 +17,286 @@ import {
   stageOf,
 } from "./shop.fixture.js";
 
-const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
-const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };
+const IDENTITY = `${NETWORK}|n1`;
 
-function offerOf(allowsLess: boolean) {
-  return createOffer(
-    createTestScheme({ allowsLess }),
-    { asset: ASSET, amount: 10_000n, payTo: PAY_TO, isInDollars: true },
-    WIRE,
-  );
+const TIMEOUT = new FacilitatorError("secret", {
+  code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
+  operation: "settle",
+  outcome: "unknown",
+});
+const REFUSED_CONNECTION = new FacilitatorError("secret", {
+  code: "ERR_FAREBOX_FACILITATOR_UNREACHABLE",
+  operation: "settle",
+  outcome: "none",
+});
+
+async function admitted(options = {}) {
+  const shop = createShop(options);
+  return { ...shop, admission: admissionOf(await shop.pay()) };
 }
 
-describe("an amount to settle", () => {
-  test("an amount is the one that was set last", () => {
-    const charged = createAmount(offerOf(true), "maximum");
-    expect(charged.value).toBe(10_000n);
-    for (const [set, amount] of [
-      ["1", 1n],
-      ["50%", 5_000n],
-      ["$0.002", 2_000n],
-      ["0", 0n],
-    ] as const) {
-      charged.settle(set);
-      expect(charged.value).toBe(amount);
-    }
-    charged.settle("12.34%");
-    expect(charged.close()).toBe(1_234n);
-  });
-
-  test("an amount converts dollars by the decimals of the offer's asset", () => {
-    const asset = { ...ASSET, symbol: "mUSD", decimals: 18 };
-    const terms = { asset, amount: 10n ** 17n, payTo: PAY_TO, isInDollars: true };
-    const charged = createAmount(createOffer(createTestScheme({ allowsLess: true }), terms, WIRE), "maximum");
-    charged.settle("$0.0123");
-    expect(charged.value).toBe(12_300_000_000_000_000n);
-  });
-
-  test.each<[unmetered: Unmetered, amount: bigint, closed: bigint | "missing"]>([
-    ["maximum", 10_000n, 10_000n],
-    ["zero", 0n, 0n],
-    ["error", 0n, "missing"],
-  ])("an amount without usage, with unmetered: %s is %d", (unmetered, amount, closed) => {
-    const charged = createAmount(offerOf(true), unmetered);
-    expect([charged.value, charged.close()]).toEqual([amount, closed]);
-  });
-
-  test.each(["10001", "100.01%", "$0.02", "1.234%", "-1", "", "ten"])(
-    "an amount that rejects %j is refused until a good amount is set",
-    (amount) => {
-      for (const unmetered of ["maximum", "zero", "error"] as const) {
-        for (const before of [undefined, "5"]) {
-          const charged = createAmount(offerOf(true), unmetered);
-          if (before !== undefined) charged.settle(before);
-          expect(() => charged.settle(amount)).toThrow(AmountError);
-          expect(charged.value).toBe(0n);
-          charged.charge("1");
-          expect(charged.close()).toEqual({ refused: expect.stringMatching(/^amount: expected .*, received/) });
-        }
-      }
-      const charged = createAmount(offerOf(true), "maximum");
-      expect(() => charged.settle(amount)).toThrow(AmountError);
-      charged.settle("7");
-      expect([charged.value, charged.close()]).toEqual([7n, 7n]);
+describe("a response that is not charged", () => {
+  test.each([100, 199, 300, 301, 302, 304, 400, 402, 404, 500, 503, Number.NaN])(
+    "releases a response with status %i uncharged and makes the payment usable again",
+    async (status) => {
+      const { admission, facilitator, store, pay } = await admitted();
+      const release = await admission.complete({ ...HANDLED, status });
+      expect(release).toEqual({
+        kind: "release",
+        paid: false,
+        headers: [["PAYMENT-RESPONSE", expect.any(String)]],
+        kept: [["Content-Type", "text/plain"]],
+      });
+      expect(decodeHeader(release.kind === "release" ? release.headers[0]?.[1] : "")).toEqual({
+        success: false,
+        errorReason: "not_charged",
+        payer: PAYER,
+        transaction: "",
+        network: NETWORK,
+      });
+      expect(facilitator.count("settle")).toBe(0);
+      expect(await store.find(IDENTITY)).toBeUndefined();
+      expect(stageOf(await pay())).toBe("held");
     },
   );
 
-  test.each(["-1", "", "ten", "1.234%", "$-0.001"])("an amount that rejects a charge of %j is refused", (amount) => {
-    const charged = createAmount(offerOf(true), "maximum");
-    charged.charge("5");
-    expect(() => charged.charge(amount)).toThrow(AmountError);
-    charged.charge("5");
-    expect([charged.value, charged.close()]).toEqual([0n, { refused: expect.any(String) }]);
+  test.each([200, 201, 204, 206, 299])("charges for a response with status %i", async (status) => {
+    const { admission, facilitator } = await admitted();
+    expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid: true });
+    expect(facilitator.count("settle")).toBe(1);
   });
 
-  test("an amount adds up partial charges and rounds once", () => {
-    const charged = createAmount(offerOf(true), "maximum");
-    expect([charged.value, charged.remaining]).toEqual([10_000n, 10_000n]);
-    for (let token = 0; token < 15; token++) charged.charge("$0.0000001");
-    expect([charged.value, charged.remaining]).toEqual([2n, 9_998n]);
-    charged.charge("5");
-    charged.charge("0.01%");
-    expect([charged.value, charged.remaining]).toEqual([8n, 9_992n]);
-    charged.settle("100");
-    charged.charge("$0.000001");
-    expect(charged.close()).toBe(101n);
-    expect(charged.remaining).toBe(0n);
-  });
-
-  test("an amount is zero after a charge of zero, with unmetered: zero or error", () => {
-    for (const unmetered of ["zero", "error"] as const) {
-      const charged = createAmount(offerOf(true), unmetered);
-      charged.charge("0");
-      expect(charged.close()).toBe(0n);
-    }
-  });
-
-  test("an amount rejects a charge above the maximum and keeps the charges before it", () => {
-    const charged = createAmount(offerOf(true), "maximum");
-    charged.charge("99.99%");
-    expect(() => charged.charge("$0.0000011")).toThrow(/at most what is left of what was authorized, 1 atomic units/);
-    charged.charge("$0.0000009");
-    expect(() => charged.charge("1")).toThrow(AmountError);
-    expect([charged.remaining, charged.close()]).toEqual([0n, 10_000n]);
-  });
-
-  test("an amount is refused after a first charge above the maximum, until something is charged", () => {
-    for (const unmetered of ["maximum", "zero", "error"] as const) {
-      const charged = createAmount(offerOf(true), unmetered);
-      expect(() => charged.charge("10001")).toThrow(AmountError);
-      expect([charged.value, charged.close()]).toEqual([
-        0n,
-        { refused: expect.stringContaining("at most what is left") },
-      ]);
-    }
-    const charged = createAmount(offerOf(true), "maximum");
-    expect(() => charged.charge("10001")).toThrow(AmountError);
-    charged.charge("9");
-    expect([charged.value, charged.close()]).toEqual([9n, 9n]);
-  });
-
-  test.each<[set: "settle" | "charge", amount: string]>([
-    ["settle", "1"],
-    ["settle", "0"],
-    ["settle", "ten"],
-    ["charge", "1"],
-    ["charge", "10000"],
-  ])("a scheme that takes the whole amount refuses %s(%j), until the whole is set", (set, amount) => {
-    const charged = createAmount(offerOf(false), "maximum");
-    expect([charged.value, charged.remaining]).toEqual([10_000n, 0n]);
-    expect(() => charged[set](amount)).toThrow(StateError);
-    expect(charged.value).toBe(0n);
-    expect(charged.close()).toEqual({ refused: expect.stringContaining("takes the whole amount") });
-    const corrected = createAmount(offerOf(false), "maximum");
-    expect(() => corrected[set](amount)).toThrow(StateError);
-    corrected.settle("100%");
-    expect([corrected.value, corrected.close()]).toEqual([10_000n, 10_000n]);
-  });
-
-  test("an amount cannot change after it is closed", () => {
-    const charged = createAmount(offerOf(true), "maximum");
-    charged.close();
-    expect(() => charged.settle("1")).toThrow(/before the response ends/);
-    expect(() => charged.charge("1")).toThrow(/before the response ends/);
-  });
-
-  test("an amount cannot change after it was settled", () => {
-    const refused = vi.fn();
-    const charged = createSettledAmount(offerOf(true), 7n, refused);
-    charged.settle("1");
-    charged.charge("1");
-    expect([charged.value, charged.remaining, charged.close()]).toEqual([7n, 0n, 7n]);
-    expect(refused).not.toHaveBeenCalled();
-    const whole = createSettledAmount(offerOf(false), 7n, refused);
-    expect(() => whole.settle("1")).toThrow(StateError);
-    expect(() => whole.charge("1")).toThrow(StateError);
-    expect([whole.value, whole.close()]).toEqual([7n, 7n]);
-    expect(refused.mock.calls).toEqual([[{ refused: expect.stringContaining("takes the whole amount") }]]);
+  test("charges nothing when the client disconnects", async () => {
+    const { admission, facilitator, store } = await admitted();
+    await admission.cancel();
+    expect(facilitator.count("settle")).toBe(0);
+    expect(await store.find(IDENTITY)).toBeUndefined();
   });
 });
 
-describe("a handler that charges less than the maximum", () => {
-  function createMetered(route: object = {}) {
-    const routes = { "GET /weather": { ...ROUTES["GET /weather"], ...route } };
-    const shop = createShop({ routes, scheme: createTestScheme({ allowsLess: true }) });
-    const run = async (amount?: string) => {
-      const admission = admissionOf(await shop.pay());
-      if (amount !== undefined) admission.payment.settle(amount);
-      return admission.complete(HANDLED);
-    };
-    const settled = () => shop.facilitator.calls.find(({ operation }) => operation === "settle")?.request;
-    return { ...shop, run, settled };
-  }
+describe("a route with its own chargeable", () => {
+  const sell = (chargeable: Chargeable) =>
+    admitted({ routes: { "GET /weather": { ...ROUTES["GET /weather"], chargeable } } });
 
-  test("settles the lower amount of a handler after verification of the maximum", async () => {
-    const { run, facilitator, settled } = createMetered();
-    facilitator.settles = { ...SETTLED, amount: "1234" };
-    const release = await run("12.34%");
-    expect(facilitator.calls[0]?.request.paymentRequirements.amount).toBe("10000");
-    expect(settled()?.paymentRequirements.amount).toBe("1234");
-    expect(settled()?.paymentPayload.accepted.amount).toBe("10000");
-    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
-    expect(decodeHeader(receipt)).toEqual({ ...SETTLED, amount: "1234" });
-  });
-
-  test("a handler sees the current amount, the remaining amount and the maximum", async () => {
-    const { payment } = admissionOf(await createMetered().pay());
-    payment.settle("5");
-    payment.charge("$0.0000004");
-    expect([payment.amount, payment.remaining, payment.maxAmount]).toEqual(["5", "9994", "10000"]);
-    expect(JSON.parse(JSON.stringify(payment))).toEqual({
-      payer: PAYER,
-      scheme: "exact",
-      network: NETWORK,
-      asset: "0xASSET",
-      amount: "5",
-      maxAmount: "10000",
-      routeTemplate: "/weather",
-      pathParams: {},
-    });
-  });
-
-  test("uses the payment without a settlement when the amount is zero", async () => {
-    const { run, facilitator, pay } = createMetered();
-    const release = await run("0");
-    const [[, receipt] = []] = release.kind === "release" ? release.headers : [];
-    expect(decodeHeader(receipt)).toEqual({
-      success: true,
-      payer: PAYER,
-      transaction: "",
-      network: NETWORK,
-      amount: "0",
-    });
-    expect(facilitator.count("settle")).toBe(0);
-    expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
-  });
-
-  test("answers 500 without a charge when unmetered is error and no amount was set", async () => {
-    const { run, facilitator, pay, log } = createMetered({ unmetered: "error" });
-    const release = await run();
-    expect(release.kind === "replace" && readResponse(release.response)).toMatchObject({ status: 500 });
-    expect(facilitator.count("settle")).toBe(0);
-    expect(log).toMatchObject([{ event: "amount_not_said" }]);
+  test.each<[status: number, paid: boolean]>([
+    [200, false],
+    [404, true],
+    [500, true],
+    [302, true],
+    [304, false],
+  ])("chargeable decides for status %i whether the response is charged: %s", async (status, paid) => {
+    const { admission, facilitator, store, pay } = await sell(({ status }) => status !== 200);
+    expect(await admission.complete({ ...HANDLED, status })).toMatchObject({ kind: "release", paid });
+    expect(facilitator.count("settle")).toBe(paid ? 1 : 0);
+    if (paid) return;
+    expect(await store.find(IDENTITY)).toBeUndefined();
     expect(stageOf(await pay())).toBe("held");
   });
 
-  test.each<[outcome: string, result: unknown]>([
-    ["unknown", new Error("lost")],
-    ["unknown again", { ...SETTLED, amount: "10000" }],
-  ])("repeats the settlement with the same amount when the outcome was %s", async (_outcome, result) => {
-    const { run, facilitator, pay } = createMetered();
-    facilitator.settles = result;
-    await run("777");
-    facilitator.settles = { ...SETTLED, amount: "777" };
-    expect(responseOf(await pay()).text).toBe("sunny");
-    const amounts = facilitator.calls.map(({ request }) => request.paymentRequirements.amount);
-    expect(amounts).toEqual(["10000", "777", "777"]);
+  test("calls chargeable once, with the status and the default", async () => {
+    const asked: unknown[] = [];
+    const { admission } = await sell((response) => asked.push(response) > 0);
+    await admission.complete(HANDLED);
+    expect(asked).toEqual([{ status: 200, isSale: true }]);
   });
 
-  test("treats a settlement of another amount as unknown", async () => {
-    const { run, facilitator, store } = createMetered();
-    facilitator.settles = { ...SETTLED, amount: "10000" };
-    expect((await run("777")).kind).toBe("replace");
-    expect((await store.find(`${NETWORK}|n1`))?.state).toBe("unknown");
+  const broken = (): never => {
+    throw new RangeError("secret");
+  };
+  test.each<[chargeable: () => unknown, error: string]>([
+    [broken, "RangeError"],
+    [() => Promise.reject("secret"), "it returned a promise"],
+    [() => Promise.resolve(true), "it returned a promise"],
+    [() => ({}), "it returned an object"],
+    [() => 1, "it returned number"],
+    [() => "yes", "it returned string"],
+    [() => undefined, "it returned undefined"],
+    [() => null, "it returned null"],
+  ])("neither charges nor gives anything, and logs an error when chargeable is %s: %s", async (chargeable, error) => {
+    const { admission, facilitator, store, log } = await sell(chargeable as Chargeable);
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 500 } });
+    expect(facilitator.count("settle")).toBe(0);
+    expect(await store.find(IDENTITY)).toBeUndefined();
+    expect(log).toEqual([{ event: "chargeable_failed", fields: { route: "GET /weather", status: 200, error } }]);
+  });
+});
+
+describe("a late response", () => {
+  test.each<[secondsLeft: number, settled: boolean]>([
+    [6, true],
+    [5.999, false],
+    [0, false],
+    [-100, false],
+  ])("a response with %d seconds left is settled: %s", async (secondsLeft, settled) => {
+    const { admission, facilitator, clock, store } = await admitted();
+    clock.ms = (NOW_SECONDS + 300 - secondsLeft) * 1000;
+    const release = await admission.complete(HANDLED);
+    expect(facilitator.count("settle")).toBe(settled ? 1 : 0);
+    if (release.kind === "release") return expect(settled).toBe(true);
+    const { status, json, headers } = readResponse(release.response);
+    expect([status, json["error"], headers["cache-control"]]).toEqual([504, "payment_expired", "no-store"]);
+    expect(Object.keys(headers)).toEqual(["content-type", "cache-control", "x-content-type-options"]);
+    expect(await store.find(IDENTITY)).toBeUndefined();
+  });
+});
+
+describe("a settlement that fails", () => {
+  test("answers a rejected settlement with 402, reason and receipt, without the handler's response", async () => {
+    const { admission, facilitator, store } = await admitted();
+    facilitator.settles = { ...SETTLED, success: false, errorReason: "insufficient_funds", transaction: "" };
+    const release = await admission.complete(HANDLED);
+    const { status, headers, json, text } = readResponse(release.kind === "replace" ? release.response : ({} as never));
+    expect(status).toBe(402);
+    expect(json).toMatchObject({ error: "insufficient_funds", accepts: [{}] });
+    expect(decodeHeader(headers["payment-required"])).toEqual(json);
+    expect(decodeHeader(headers["payment-response"])).toEqual({
+      success: false,
+      errorReason: "insufficient_funds",
+      payer: PAYER,
+      transaction: "",
+      network: NETWORK,
+    });
+    expect(text).not.toContain("sunny");
+    const record = await store.find(IDENTITY);
+    expect([record?.state, record?.answer]).toEqual(["rejected", undefined]);
   });
 
-  test('throws at startup for unmetered: "half"', () => {
-    expect(() => createMetered({ unmetered: "half" })).toThrow(/"maximum", "zero" or "error"/);
+  test.each<[failure: unknown, state: string, error: string, why: string]>([
+    [TIMEOUT, "unknown", "settlement_pending", "a timeout"],
+    [new RangeError("secret"), "unknown", "settlement_pending", "an unknown error"],
+    [undefined, "unknown", "settlement_pending", "no response"],
+    [REFUSED_CONNECTION, "unsent", "unexpected_settle_error", "never sent"],
+  ])("answers 503 without a challenge after %o, and the payment is %s (%s, %s)", async (failure, state, error) => {
+    const { admission, facilitator, store, log } = await admitted();
+    facilitator.settles = failure;
+    const release = await admission.complete(HANDLED);
+    const { status, headers, json, text } = readResponse(release.kind === "replace" ? release.response : ({} as never));
+    expect([status, headers["retry-after"], headers["cache-control"]]).toEqual([503, "5", "no-store"]);
+    expect(json["error"]).toBe(error);
+    expect(headers).not.toHaveProperty("payment-required");
+    expect(text).not.toMatch(/secret|sunny/);
+    expect(text.includes("not charged")).toBe(state === "unsent");
+    const record = await store.find(IDENTITY);
+    expect([record?.state, record?.answer]).toEqual([state, HANDLED]);
+    expect(log.map(({ event }) => event)).toEqual([`settlement_${state}`]);
+    expect(JSON.stringify(log)).not.toContain("RangeError: secret");
   });
 
-  test("throws at startup for unmetered in a scheme that takes the whole amount", () => {
-    const routes = { "GET /weather": { ...ROUTES["GET /weather"], unmetered: "zero" as const } };
-    expect(() => createShop({ routes })).toThrow(/an offer by "upto"/);
+  test("stores no response that is longer than holdBytes", async () => {
+    const { admission, facilitator, store } = await admitted();
+    facilitator.settles = TIMEOUT;
+    await admission.complete({ ...HANDLED, body: undefined });
+    expect(await store.find(IDENTITY)).not.toHaveProperty("answer");
   });
+});
+
+describe("the end of an admission", () => {
+  test("settles once when complete is called many times at once", async () => {
+    const { admission, facilitator } = await admitted();
+    const releases = await Promise.all(Array.from({ length: 20 }, () => admission.complete(HANDLED)));
+    expect(facilitator.count("settle")).toBe(1);
+    expect(releases.filter(({ kind }) => kind === "release")).toHaveLength(1);
+    const lost = releases.find((release) => release.kind === "replace");
+    expect(lost?.kind === "replace" && lost.response.status).toBe(409);
+  });
+
+  test("answers 409 without a settlement when complete follows cancel", async () => {
+    const { admission, facilitator } = await admitted();
+    await admission.cancel();
+    expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 409 } });
+    expect(facilitator.count("settle")).toBe(0);
+  });
+
+  test("ignores cancel after complete", async () => {
+    const { admission, store } = await admitted();
+    await admission.complete(HANDLED);
+    await admission.cancel();
+    expect((await store.find(IDENTITY))?.state).toBe("settled");
+  });
+
+  test("ignores cancel when another run owns the payment", async () => {
+    const { admission, pay, facilitator } = await admitted();
+    await admission.cancel();
+    const second = admissionOf(await pay());
+    await admission.cancel();
+    expect(await second.complete(HANDLED)).toMatchObject({ kind: "release", paid: true });
+    expect(facilitator.count("settle")).toBe(1);
+  });
+});
+
+describe("duplicates of a paid request", () => {
+  test("runs the handler once for seventeen requests and gives all of them its response", async () => {
+    const { pay, facilitator } = createShop();
+    const asked = Array.from({ length: 17 }, () => pay());
+    const release = await admissionOf(await Promise.race(asked)).complete(HANDLED);
+    const decisions = await Promise.all(asked);
+    expect(decisions.filter(isHeld)).toHaveLength(1);
+    expect([facilitator.count("verify"), facilitator.count("settle")]).toEqual([1, 1]);
+    const [[name, receipt] = ["", ""]] = release.kind === "release" ? release.headers : [];
+    for (const decision of decisions.filter(({ kind }) => kind === "respond")) {
+      const { status, headers, text } = responseOf(decision);
+      expect([status, text, headers[name.toLowerCase()]]).toEqual([200, "sunny", receipt]);
+    }
+  });
+
+  test("lets sixteen of fifty duplicates wait, and answers 409 to the others", async () => {
+    const { pay } = createShop();
+    const admission = admissionOf(await pay());
+    const asked = Array.from({ length: 50 }, () => pay());
+    await new Promise(setImmediate);
+    await admission.complete(HANDLED);
+    const responses = (await Promise.all(asked)).map(responseOf);
+    expect(responses.filter(({ text }) => text === "sunny")).toHaveLength(16);
+    const others = responses.filter(({ text }) => text !== "sunny");
+    for (const { status, headers, json } of others) {
+      expect([status, headers["retry-after"], json["error"]]).toEqual([409, "1", "payment_in_progress"]);
+    }
+  });
+});
+
+/** Too large to store. */
+const LARGE = { ...HANDLED, body: undefined };
+
+const LOST = new Error("lost");
+
+test.each([
+  ["a response too large to store", LARGE, "owed"],
+  ["a stored response", HANDLED, "settled"],
+] as const)("%s leaves a paid and undelivered payment %s", async (_, response, state) => {
+  const { pay, store, facilitator } = createShop();
+  const admission = admissionOf(await pay());
+  await admission.complete(response);
+  await admission.unreleased(response);
+  expect(await store.find(IDENTITY)).toMatchObject({ state });
+
+  const again = await pay();
+  expect(stageOf(again)).toBe(state === "owed" ? "held" : "respond");
+  if (isHeld(again)) await again.admission.complete(LARGE);
+  else expect(responseOf(again).text).toBe("sunny");
+  const { json, text } = responseOf(await pay());
+  expect(state === "owed" ? json["error"] : text).toBe(state === "owed" ? "payment_already_used" : "sunny");
+  expect(facilitator.count("settle")).toBe(1);
+});
+
+test("a response too large to store is not owed again after it broke off half-way", async () => {
+  const { pay } = createShop();
+  const admission = admissionOf(await pay());
+  await admission.complete(LARGE);
+  await admission.undelivered(LARGE);
+  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
+});
+
+test("an owed handler stays owed when the client disconnects before the response", async () => {
+  const { pay, facilitator, store } = createShop();
+  facilitator.settles = LOST;
+  await admissionOf(await pay()).complete(LARGE);
+  facilitator.settles = SETTLED;
+  const second = admissionOf(await pay());
+  await second.cancel();
+  expect(second.payment.signal.aborted).toBe(true);
+  expect(await store.find(IDENTITY)).toMatchObject({ state: "owed" });
+
+  const third = admissionOf(await pay());
+  expect(await third.complete(LARGE)).toMatchObject({ kind: "release", paid: true });
+  expect(responseOf(await pay()).json["error"]).toBe("payment_already_used");
 });

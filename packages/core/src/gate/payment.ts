@@ -1,500 +1,397 @@
 /**
- * The payment as its handler sees it (`req.payment`): what was paid, how much of it is charged, and when to stop.
+ * One payment, from the request that it came with to the delivered response: what it is, who may run its handler, and how that ends.
  *
- * @see `docs/reference/payment-object.md`
+ *   read → claimed → verified → {@link Payment.run} → the handler responds → settled → delivered
+ *                                      └─ cancelled, expired, released: nothing is charged
+ *
+ * What happens in which order is told in sale.ts.
+ *
+ * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { AmountError, PaymentAbortedError, type PaymentAbortReason, StateError } from "../errors.js";
-import type { StartTimer, Unmetered } from "../options.js";
+import { createHash } from "node:crypto";
+import type { CancelReason, PaymentEvents } from "../events/events.js";
+import type { Hooks } from "../events/hooks.js";
+import type { FacilitatorRequest } from "../facilitator/facilitator.js";
+import type { LateCheck } from "../facilitator/pool-member.js";
+import type { StartTimer } from "../options.js";
+import type { ChallengeOccasion } from "../pricing/challenge.js";
+import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
+import type { Place } from "../pricing/resource.js";
+import { canonicalNetwork } from "../protocol/caip2.js";
+import type { ExtensionResponses, PaymentPayload } from "../protocol/documents.js";
+import { SellersRequest } from "../route/priced-request.js";
+import type { Offer } from "../scheme/offer.js";
+import type { Scheme } from "../scheme/scheme.js";
+import { type Leases, nextOwner } from "../settlement/leases.js";
+import type { Listings } from "../settlement/listings.js";
+import { contextOf, factsOf } from "../settlement/outcome.js";
+import type { ClaimRequest, PaymentStore } from "../store/payment-store.js";
+import type { HandlerResponse, Release } from "./charging.js";
+import type { Deadlines } from "./deadline.js";
+import type { HeldAdmission } from "./decision.js";
+import type { Deliveries, Proof } from "./delivery.js";
+import type { Exposure } from "./exposure.js";
 import {
-  type CountedAmount,
-  createMeter,
-  type Meter,
-  type MeteredUnits,
-  type MeterSum,
-  parseSettlementAmount,
-  type SettlementAmount,
-} from "../price/settlement-amount.js";
-import { authorizedBy, type Offer } from "../scheme/offer.js";
+  type ChargedAmount,
+  createAmount,
+  createMeteredAmount,
+  createPayment,
+  HandlerSignal,
+  type Payment as PaymentOfHandler,
+} from "./handler.js";
+import type { InFlight } from "./in-flight.js";
+import { MeteredStream, type MeteringDeps } from "./metering.js";
+import type { RetryTokens } from "./proof.js";
+import {
+  type MatchedRequest,
+  type PaidRequest,
+  type ReadPayment,
+  SETTLEMENT_MARGIN_MS,
+  storable,
+  toFacilitatorRequest,
+} from "./request.js";
+import { keepOrOwe, toStored, withHeaders } from "./responded.js";
+import { expired, type GateResponse, type Headers } from "./responses.js";
+import type { Run, Runs } from "./runs.js";
 
-/** A payment, for its handler: `req.payment`. */
-export interface Payment {
-  /** @example "0x857b06519E91e3A54538791bDbb0E22373e36b66" */
-  readonly payer: string;
-  /** @example "exact" */
-  readonly scheme: string;
-  /** CAIP-2: `"eip155:8453"`. */
-  readonly network: string;
-  /** @example "0x036CbD53842c5426634e7929541eC2318f3dCF7e" */
-  readonly asset: string;
-  /** What is charged as things stand, in atomic units: `"10000"`. */
-  readonly amount: string;
-  /** The most that can be charged, in atomic units: what the payer authorized. */
-  readonly maxAmount: string;
-  /** Public path of the route with its mounts: `/users/:id`; `undefined` if the route is a regular expression. */
-  readonly routeTemplate: string | undefined;
-  /** Decoded path parameters: `{ id: "a b" }`. */
-  readonly pathParams: Readonly<Record<string, string>>;
-  /** Whether the money has moved before the handler ran: `amount` is paid, and nothing changes it. Not enumerable. */
-  readonly isSettled: boolean;
-  /**
-   * Aborts when the client disconnects before its response is delivered, when the payment can no longer settle, or when a metered
-   * response has used up the maximum. Its reason is a `PaymentAbortedError`. Not enumerable, so that a payment can be written as JSON.
-   */
-  readonly signal: AbortSignal;
-  /**
-   * Sets how much is charged by a scheme that allows less than was authorized (`upto`): `"10000"` in atomic units,
-   * `"12.34%"` of the maximum, rounded down, or `"$0.0123"`, rounded half up, if the price is in dollars, too. `"0"` charges nothing. The
-   * last call counts, until the response ends or streams. If an amount was refused and no good one is set afterwards, nothing is charged and the
-   * client gets 500. Not enumerable.
-   *
-   * @throws AmountError when it is not an amount, or more than the maximum.
-   * @throws StateError when the scheme charges all or nothing and this is not all, or the response has gone out.
-   */
-  settle(amount: string): void;
-  /**
-   * Adds to what is charged, in the forms of {@link Payment.settle}: `charge("$0.00002")` for each token, or
-   * `charge({ tokens: 31, price: "$0.000002" })` for several. The sum is exact, and rounded half up once, at the end. After `settle` it
-   * adds to that amount. A metered response ends when a charge is more than is left, so charge before you write. Not enumerable.
-   *
-   * @throws AmountError when it is not an amount: then nothing is charged, unless `settle` sets a good one, or the response is metered
-   *   and streams. Also when it is more than is left of the maximum: then what was charged before stays, or nothing is charged if that
-   *   is none.
-   * @throws StateError when the scheme charges all or nothing, or the response has gone out.
-   */
-  charge(amount: string | MeteredUnits): void;
-  /**
-   * Asks whether a charge is covered, before costly work: by what is left of the maximum, and with `settle: "metered"` by what the payer
-   * still has on chain, if `rpc` has a node that tells. A covered amount is set aside from later reservations until charges use it up.
-   * `remaining` does not change. Not enumerable.
-   *
-   * @throws AmountError (as a rejection) when it is not an amount.
-   */
-  reserve(amount: string | MeteredUnits): Promise<boolean>;
-  /** What can still be charged, in whole atomic units. Not enumerable. */
-  readonly remaining: string;
-}
-
-/** Where a request is: its route, and its path parameters. */
-export type PaidPlace = Pick<Payment, "routeTemplate" | "pathParams">;
-
-/** Makes what the handler sees. Methods and signal come from the class, so that they are not enumerable. */
-export function createPayment(
-  paid: { readonly offer: Offer; readonly payer: string; readonly place: PaidPlace },
-  amount: ChargedAmount,
-  run: HandlerRun,
-): Payment {
-  return Object.freeze(new HandlersPayment(paid, amount, run));
-}
-
-/** Whether the payer can still pay so much in all, in atomic units. Never rejects. */
-export type CanPay = (amount: bigint) => Promise<boolean>;
-
-let amountOf: (payment: HandlersPayment) => string;
-
-/** Shared by all payments: with a getter of its own, each would have a hidden class of its own in V8. */
-const OWN_AMOUNT: PropertyDescriptor & ThisType<HandlersPayment> = {
-  enumerable: true,
-  get() {
-    return amountOf(this);
-  },
-};
-
-class HandlersPayment implements Payment {
-  static {
-    amountOf = (payment) => payment.#amount.value.toString();
-  }
-
-  readonly payer: string;
-  readonly scheme: string;
-  readonly network: string;
-  readonly asset: string;
-  declare readonly amount: string;
-  readonly maxAmount: string;
-  readonly routeTemplate: string | undefined;
-  readonly pathParams: Payment["pathParams"];
-  readonly #amount: ChargedAmount;
-  readonly #run: HandlerRun;
-
-  constructor({ offer, payer, place }: Parameters<typeof createPayment>[0], amount: ChargedAmount, run: HandlerRun) {
-    const { scheme, network, asset, amount: maxAmount } = offer.requirements;
-    this.payer = payer;
-    this.scheme = scheme;
-    this.network = network;
-    this.asset = asset;
-    Object.defineProperty(this, "amount", OWN_AMOUNT);
-    this.maxAmount = maxAmount;
-    this.routeTemplate = place.routeTemplate;
-    this.pathParams = place.pathParams;
-    this.#amount = amount;
-    this.#run = run;
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal;
-  }
-
-  // Getters, so that a handler can take a method off the payment: `const { charge } = req.payment`.
-  get settle(): Payment["settle"] {
-    return (amount) => this.#amount.settle(amount);
-  }
-
-  get charge(): Payment["charge"] {
-    return (amount) => this.#amount.charge(amount);
-  }
-
-  get reserve(): Payment["reserve"] {
-    return (amount) => this.#amount.reserve(amount);
-  }
-
-  get isSettled(): boolean {
-    return this.#amount.isSettled;
-  }
-
-  get remaining(): string {
-    return this.#amount.remaining.toString();
-  }
-}
-
-/** How much of one payment is charged. */
-export interface ChargedAmount {
-  /** Atomic units, as things stand. */
-  readonly value: bigint;
-  /** Whole atomic units that can still be charged. */
-  readonly remaining: bigint;
-  /** See {@link Payment.isSettled}. */
-  readonly isSettled: boolean;
-  /** Whether the handler may charge less, and has not said a good amount yet. */
-  readonly isAwaited: boolean;
-  /** See {@link Payment.settle}. */
-  settle(amount: string): void;
-  /** See {@link Payment.charge}. */
-  charge(amount: string | MeteredUnits): void;
-  /** See {@link Payment.reserve}. */
-  reserve(amount: string | MeteredUnits): Promise<boolean>;
-  /** Ends changes. Returns what is charged. */
-  close(): ClosedAmount;
-}
-
-/**
- * Atomic units. `missing`: the handler had to set an amount and did not. `refused`: it asked for one that cannot be charged, and
- * set no good one since. A handler may swallow the error, and what it meant to charge is never guessed.
- */
-export type ClosedAmount = bigint | "missing" | RefusedAmount;
-
-/** What the handler was told, for the log. */
-export interface RefusedAmount {
-  readonly refused: string;
-}
-
-/** Starts the amount of one payment. */
-export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount {
-  return offer.scheme.allowsLess ? new MeteredAmount(offer, unmetered) : new WholeAmount(offer);
-}
-
-/** Starts the amount of a metered response. */
-export function createMeteredAmount(offer: Offer, unmetered: Unmetered, deps: MeteredAmountDeps): MeteredAmount {
-  return new MeteredAmount(offer, unmetered, deps);
-}
-
-/** What the amount of a metered response needs. */
-export interface MeteredAmountDeps {
-  /** Asked by `reserve`. */
-  readonly canPay: CanPay;
-  /** A charge was more than is left. */
-  readonly onExceeded: () => void;
-  /** The handler asked for what is no amount. */
-  readonly onRefused: (refused: RefusedAmount) => void;
-}
-
-/**
- * The amount of a payment that has settled: a handler that runs once more for it cannot change it.
- *
- * @param onRefused - Called once, when the handler asks for another amount: the money has moved.
- */
-export function createSettledAmount(
-  offer: Offer,
-  value: bigint,
-  onRefused: (refused: RefusedAmount) => void,
-): ChargedAmount {
-  if (!offer.scheme.allowsLess) return new WholeAmount({ ...offer, amount: value }, onRefused);
-  if (offer.settle === "before") return new PaidAmount(offer, value);
-  // The handler runs again for an amount that an earlier run has counted.
-  return {
-    ...{ value, remaining: 0n, isSettled: true, isAwaited: false },
-    settle() {},
-    charge() {},
-    reserve: () => Promise.resolve(false),
-    close: () => value,
-  };
-}
-
-/** An amount that was paid before the handler ran. The handler counts against it, and nothing that it counts changes it. */
-class PaidAmount implements ChargedAmount {
-  readonly value: bigint;
-  readonly isSettled = true;
-  readonly isAwaited = false;
-  readonly #meter: Meter;
-
-  constructor(offer: Offer, value: bigint) {
-    this.value = value;
-    this.#meter = createMeter(authorizedBy(offer, value));
-  }
-
-  get remaining(): bigint {
-    return this.#meter.remaining;
-  }
-
-  settle(text: string): void {
-    demand(this.#meter.say(text), text);
-  }
-
-  charge(amount: string | MeteredUnits): void {
-    demand(this.#meter.add(amount), amount);
-  }
-
-  async reserve(amount: string | MeteredUnits): Promise<boolean> {
-    return isCovered(this.#meter.reserve(amount), amount);
-  }
-
-  close(): bigint {
-    return this.value;
-  }
-}
-
-/** @throws AmountError when the meter has refused the amount. */
-function demand(counted: CountedAmount, amount: unknown): void {
-  if (!counted.ok) throw new AmountError(amount, counted.expected);
-}
-
-/** @throws AmountError when it is no amount. */
-function isCovered(reserved: SettlementAmount, amount: unknown): boolean {
-  if (!reserved.ok && reserved.isTooMuch !== true) throw new AmountError(amount, reserved.expected);
-  return reserved.ok;
-}
-
-/** All or nothing: any other amount is refused, and then nothing is charged. */
-class WholeAmount implements ChargedAmount {
-  readonly remaining = 0n;
-  readonly isSettled: boolean;
-  readonly isAwaited = false;
-  readonly #offer: Offer;
-  readonly #onRefused: ((refused: RefusedAmount) => void) | undefined;
-  #isOpen = true;
-  #refused: RefusedAmount | undefined;
-
-  constructor(offer: Offer, onRefused?: (refused: RefusedAmount) => void) {
-    this.#offer = offer;
-    this.#onRefused = onRefused;
-    this.isSettled = onRefused !== undefined;
-  }
-
-  get value(): bigint {
-    return this.#isRefused ? 0n : this.#offer.amount;
-  }
-
-  /** A payment that has settled cannot be refused any more. */
-  get #isRefused(): boolean {
-    return this.#refused !== undefined && this.#onRefused === undefined;
-  }
-
-  settle(text: string): void {
-    const all = parseSettlementAmount(text, authorizedBy(this.#offer));
-    if (!this.#isOpen || !all.ok || all.amount !== this.#offer.amount) this.#refuse();
-    this.#refused = undefined;
-  }
-
-  charge(_amount: string | MeteredUnits): void {
-    this.#refuse();
-  }
-
-  async reserve(_amount: string | MeteredUnits): Promise<boolean> {
-    throw allOrNothing(this.#offer.scheme);
-  }
-
-  close(): ClosedAmount {
-    this.#isOpen = false;
-    return (this.#isRefused && this.#refused) || this.#offer.amount;
-  }
-
-  #refuse(): never {
-    if (!this.#isOpen) throw tooLate();
-    const error = allOrNothing(this.#offer.scheme);
-    if (this.#refused === undefined) {
-      this.#refused = { refused: error.message };
-      this.#onRefused?.(this.#refused);
-    }
-    throw error;
-  }
-}
-
-/** As the handler counts it. */
-export class MeteredAmount implements ChargedAmount {
-  readonly isSettled = false;
-  readonly #offer: Offer;
-  readonly #unmetered: Unmetered;
-  readonly #meter: Meter;
-  readonly #deps: MeteredAmountDeps | undefined;
-  #isOpen = true;
-  /** What the handler meant is not known, until it sets a good amount. */
-  #refused: RefusedAmount | undefined;
-  /** It counts if nothing is charged at all: otherwise the handler has used up the maximum, and been told so. */
-  #tooMuch: RefusedAmount | undefined;
-
-  constructor(offer: Offer, unmetered: Unmetered, deps?: MeteredAmountDeps) {
-    this.#offer = offer;
-    this.#unmetered = unmetered;
-    this.#meter = createMeter(authorizedBy(offer));
-    this.#deps = deps;
-  }
-
-  /** What was counted, before rounding. */
-  get sum(): MeterSum {
-    return this.#meter.sum;
-  }
-
-  /** Whether anything was counted, perhaps zero. */
-  get isCounted(): boolean {
-    return this.#meter.amount !== undefined;
-  }
-
-  get value(): bigint {
-    if (this.refusal !== undefined) return 0n;
-    return this.#meter.amount ?? (this.#unmetered === "maximum" ? this.#offer.amount : 0n);
-  }
-
-  get remaining(): bigint {
-    return this.#isOpen ? this.#meter.remaining : 0n;
-  }
-
-  get isAwaited(): boolean {
-    return this.#isOpen && (this.#meter.amount === undefined || this.#refused !== undefined);
-  }
-
-  /** `undefined`: the amount can be charged, or nothing is counted. */
-  get refusal(): RefusedAmount | undefined {
-    return this.#refused ?? (this.#meter.amount === undefined ? this.#tooMuch : undefined);
-  }
-
-  settle(text: string): void {
-    if (!this.#isOpen) throw tooLate();
-    const counted = this.#meter.say(text);
-    if (!counted.ok) throw this.#refuse(new AmountError(text, counted.expected));
-    this.#refused = undefined;
-  }
-
-  charge(amount: string | MeteredUnits): void {
-    if (!this.#isOpen) throw tooLate();
-    const counted = this.#meter.add(amount);
-    if (counted.ok) return;
-    const error = new AmountError(amount, counted.expected);
-    if (counted.isTooMuch !== true) throw this.#refuse(error);
-    this.#tooMuch = { refused: error.message };
-    this.#deps?.onExceeded();
-    throw error;
-  }
-
-  #refuse(error: AmountError): AmountError {
-    this.#refused = { refused: error.message };
-    this.#deps?.onRefused(this.#refused);
-    return error;
-  }
-
-  async reserve(amount: string | MeteredUnits): Promise<boolean> {
-    const reserved = this.#meter.reserve(amount);
-    if (!isCovered(reserved, amount) || !reserved.ok || !this.#isOpen) return false;
-    return this.#deps === undefined || this.#deps.canPay(reserved.amount);
-  }
-
-  close(): ClosedAmount {
-    this.#isOpen = false;
-    if (this.refusal !== undefined) return this.refusal;
-    return this.#meter.amount === undefined && this.#unmetered === "error" ? "missing" : this.value;
-  }
-}
-
-function allOrNothing({ scheme }: Offer["scheme"]): StateError {
-  return new StateError(`the scheme ${scheme} takes the whole amount: it cannot be changed`);
-}
-
-function tooLate(): StateError {
-  return new StateError("the amount is settled already: set it before the response ends");
-}
-
-/** When a handler runs out of time, and what happens then, before the handler hears of it. */
-export interface HandlerDeadline {
-  /** Unix milliseconds. */
-  readonly atMs: number;
+/** What a payment needs of its seller. */
+export interface PaymentDeps extends MeteringDeps {
+  readonly tokens: Pick<RetryTokens, "headersFor">;
+  readonly store: PaymentStore;
+  readonly inFlight: Pick<InFlight, "end">;
+  readonly leases: Pick<Leases, "drop">;
+  readonly deliveries: Deliveries;
+  readonly runs: Pick<Runs, "beginSettled">;
+  readonly exposure: Exposure;
+  readonly deadlines: Pick<Deadlines, "handlerEnded">;
+  readonly listings: Pick<Listings, "note">;
+  readonly events: PaymentEvents;
   readonly now: () => number;
   readonly timer: StartTimer;
-  readonly onExpired: () => void;
+  /** The handler has responded. Never rejects. */
+  readonly finish: (payment: Payment, response: HandlerResponse) => Promise<Release>;
 }
+
+/** The first request with a payment is its payer's. */
+const FIRST: Proof = Object.freeze({ isPayers: true });
 
 /** Node fires at once when a timer is longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** One run of a handler. It tells the handler when to stop. Without a deadline, only a disconnected client stops it. */
-export class HandlerRun {
-  readonly #deadline: HandlerDeadline | undefined;
-  #controller: AbortController | undefined;
-  #reason: PaymentAbortedError | undefined;
-  #stopTimer: (() => void) | undefined;
+/** A payment for one of our offers. */
+export class Payment implements PaidRequest, HeldAdmission {
+  readonly isHeld: true;
+  readonly receipt: undefined;
+  readonly deps: PaymentDeps;
+  readonly matched: MatchedRequest;
+  readonly route: PricedRoute;
+  readonly routeKey: string;
+  readonly listedAs: string | undefined;
+  readonly hooks: Hooks;
+  readonly asked: PricedRoute["asked"];
+  readonly offer: Offer;
+  readonly scheme: Scheme;
+  readonly decimals: number | undefined;
+  readonly payload: PaymentPayload;
+  readonly payer: string;
+  readonly place: Place;
+  readonly occasion: Omit<ChallengeOccasion, "error">;
+  readonly client: string | undefined;
+  readonly retryToken: string | undefined;
+  readonly arrival: number;
+  readonly claim: ClaimRequest;
+  readonly facilitatorRequest: FacilitatorRequest;
+  readonly isSigned: boolean;
+  readonly isForged: LateCheck | undefined;
+  /** Whether it may end before the time that its record is kept for. */
+  readonly endsEarly: boolean;
+  settleByMs: number;
+  countedAs: string | undefined;
+  /** What the facilitator said about listings when it verified the payment. */
+  verifyResponses: ExtensionResponses | undefined;
 
-  constructor(deadline?: HandlerDeadline) {
-    this.#deadline = deadline;
-    this.#startTimer();
+  // Of the run of its handler.
+  counted: Run | undefined;
+  startedMs: number;
+  amount: ChargedAmount | undefined;
+  metering: MeteredStream | undefined;
+  handed: PaymentOfHandler | undefined;
+  /** The response of the handler, while it settles. */
+  responded: HandlerResponse | undefined;
+  /** Whether the store has the response. */
+  isKept: boolean;
+  /** The headers of the hook `onPaid`. */
+  added: Headers | undefined;
+  handlerSignal: HandlerSignal | undefined;
+  stopTimer: (() => void) | undefined;
+  isCancelTold: boolean;
+  expiryListener: ((instead: Promise<GateResponse>) => void) | undefined;
+
+  /** @param bodyDigest - What the payment is bound to, beside its route, method, target and offer. */
+  constructor(deps: PaymentDeps, matched: MatchedRequest, read: ReadPayment, bodyDigest: string) {
+    const { route, request, url } = matched;
+    const { offer, payment, identity, payer, identifier } = read;
+    const { scheme, network, asset, payTo, amount } = offer.requirements;
+    const { key, description, mimeType, service } = route;
+    const { method, client, retryToken } = request;
+    const place = matched.locate();
+    // Not the host: a client may come back by another name of the same server.
+    const target = request.mountPath + request.path + request.search;
+    // JSON keeps apart what differs.
+    const bound = JSON.stringify([
+      ...[key, method, target, bodyDigest],
+      ...[scheme, canonicalNetwork(network), asset, payTo, amount],
+    ]);
+    const claim: ClaimRequest = {
+      identity,
+      binding: createHash("sha256").update(bound).digest("base64url"),
+      mode: offer.settle,
+      route: storable(key),
+      method: storable(method),
+      target: storable(target),
+      hasBody: bodyDigest !== "",
+      owner: nextOwner(),
+      expiresAtMs: read.expiresAtMs,
+      ...(identifier === undefined ? {} : { identifier }),
+    };
+    const occasion = {
+      url,
+      method,
+      locate: () => place,
+      request: route.asked && new SellersRequest(matched, payment),
+    };
+    this.isHeld = true;
+    this.receipt = undefined;
+    this.deps = deps;
+    this.matched = matched;
+    this.route = route;
+    this.routeKey = key;
+    this.listedAs = key === CHARGE ? `${method} ${place.routeTemplate ?? CHARGE}` : undefined;
+    this.hooks = route.hooks;
+    this.asked = route.asked;
+    this.offer = offer;
+    this.scheme = offer.scheme;
+    this.decimals = offer.asset.decimals;
+    this.payload = payment;
+    this.payer = payer;
+    this.place = place;
+    this.occasion = occasion;
+    this.client = client;
+    this.retryToken = retryToken;
+    this.arrival = matched.arrival;
+    this.claim = claim;
+    this.facilitatorRequest = toFacilitatorRequest(payment, offer, {
+      resource: { url, description, mimeType, ...service },
+      extensions: route.declareAt(occasion),
+      compiled: route.declarations.compiled,
+    });
+    this.isSigned = read.isSigned;
+    this.isForged = read.isForged;
+    this.settleByMs = Math.min(read.settleByMs, read.expiresAtMs);
+    this.endsEarly = offer.scheme.readDeadline !== undefined || this.settleByMs < read.expiresAtMs;
+    this.countedAs = undefined;
+    this.verifyResponses = undefined;
+    this.counted = undefined;
+    this.verifyResponses = undefined;
+    this.startedMs = 0;
+    this.amount = undefined;
+    this.metering = undefined;
+    this.handed = undefined;
+    this.responded = undefined;
+    this.isKept = false;
+    this.added = undefined;
+    this.handlerSignal = undefined;
+    this.stopTimer = undefined;
+    this.isCancelTold = false;
+    this.expiryListener = undefined;
   }
 
-  /** For the handler. Made when the handler first asks: few do. */
+  get request(): FacilitatorRequest {
+    return this.facilitatorRequest;
+  }
+
+  /** What the handler sees. */
+  get payment(): PaymentOfHandler {
+    if (this.handed === undefined) throw new TypeError("its handler does not run");
+    return this.handed;
+  }
+
+  get proof(): Headers {
+    return this.deps.tokens.headersFor(this.claim.identity);
+  }
+
+  get isAmountAwaited(): boolean {
+    return this.amount?.isAwaited === true;
+  }
+
+  /** For the handler. Made when it first asks: few do. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
-    }
-    return this.#controller.signal;
+    this.handlerSignal ??= new HandlerSignal();
+    return this.handlerSignal.signal;
   }
 
-  /** Whether the client has disconnected. */
-  get isDisconnected(): boolean {
-    return this.#reason?.reason === "client_gone";
+  /** The payment is verified: its handler runs. It settles when the handler has responded. */
+  run(counted: Run): void {
+    this.counted = counted;
+    this.startedMs = this.deps.now();
+    this.startTimer(this.startedMs);
+    if (this.offer.settle === "metered") this.meter(counted);
+    else this.amount = createAmount(this.offer, this.route.unmetered ?? "maximum");
+    this.handed = createPayment(this, this.amount as ChargedAmount, this);
   }
 
-  /** The client disconnected. */
-  disconnect(): void {
+  /** What is never counted costs nothing: it would otherwise cost the maximum, however little was delivered. */
+  private meter(counted: Run): void {
+    const { exposure } = this.deps;
+    const { unmetered = "zero" } = this.route;
+    const amount = createMeteredAmount(this.offer, unmetered, {
+      canPay: (sum) => exposure.canPay(this, sum),
+      onExceeded: () => metering.stop("limit"),
+      onRefused: (refused) => metering.refused(refused),
+    });
+    const about = {
+      ...{ paid: this, counted, amount, unmetered, run: this },
+      unrecorded: exposure.unrecordedOf(this.offer),
+      extend: (sum: bigint) => exposure.extend(this, sum),
+      giveUp: (reason: CancelReason) => this.giveUp(reason),
+    };
+    const metering = new MeteredStream(about, this.deps);
+    this.amount = amount;
+    this.metering = metering;
+  }
+
+  /** The clock decides when it is too late to settle: a timer that fires early is started again. */
+  private startTimer(nowMs: number): void {
+    const { now, timer } = this.deps;
+    const atMs = this.settleByMs - SETTLEMENT_MARGIN_MS + 1;
+    const act = () => {
+      if (now() < atMs) this.startTimer(now());
+      else this.expire();
+    };
+    this.stopTimer = timer(act, Math.min(Math.max(atMs - nowMs, 0), MAX_DELAY_MS));
+  }
+
+  // How it ends: each of these is called once, but for `handlerEnded` and `leave`.
+
+  complete(response: HandlerResponse): Promise<Release> {
+    return this.deps.finish(this, response);
+  }
+
+  async cancel(): Promise<void> {
+    this.counted?.abandon();
+    this.leave();
+    await this.endCancelled("client_gone");
+  }
+
+  async release(): Promise<void> {
+    this.counted?.end();
     this.end();
-    this.#abort("client_gone");
+    await this.endCancelled("not_chargeable");
+  }
+
+  private async endCancelled(reason: CancelReason): Promise<void> {
+    await this.releaseClaim();
+    this.tellCancelled(reason);
+    this.deps.inFlight.end(this.claim);
+  }
+
+  /** It is too late to settle. The client is answered before the handler hears of it. */
+  private expire(): void {
+    this.deps.deadlines.handlerEnded(this, this.startedMs);
+    if (this.metering?.isLive) this.metering.stop("expired");
+    else {
+      this.counted?.abandon();
+      const instead = this.endExpired();
+      this.expiryListener?.(instead);
+    }
+    this.tell("expired");
+  }
+
+  private async endExpired(): Promise<GateResponse> {
+    await this.releaseClaim();
+    this.tellCancelled("expired");
+    this.deps.inFlight.end(this.claim, expired);
+    return expired();
+  }
+
+  /** Nothing is charged, and the payment can be used again. Rejects if the store fails. */
+  async giveUp(reason: CancelReason): Promise<void> {
+    const { identity, owner } = this.claim;
+    void this.deps.leases.drop({ owner });
+    await this.counted?.written;
+    await this.deps.store.release(identity, owner);
+    if (this.metering !== undefined) this.deps.exposure.releaseSoon(this);
+    this.tellCancelled(reason);
+  }
+
+  /** A claim that cannot be released expires. */
+  private async releaseClaim(): Promise<void> {
+    const { identity, owner } = this.claim;
+    void this.deps.leases.drop({ owner });
+    // First, so that a request that claims the payment anew finds the run counted.
+    await this.counted?.written;
+    if (this.metering !== undefined) this.deps.exposure.releaseSoon(this);
+    try {
+      await this.deps.store.release(identity, owner);
+    } catch {
+      this.deps.logger.error("claim_not_released", { identity, error: "the store failed" });
+    }
+  }
+
+  /** Says once that nothing is charged. */
+  tellCancelled(reason: CancelReason): void {
+    if (this.isCancelTold) return;
+    this.isCancelTold = true;
+    const { events, now } = this.deps;
+    events.emit("cancelled", () => ({ ...factsOf(this), reason, durationMs: now() - this.startedMs }));
+    this.hooks.tell("onCancel", () => [contextOf(this), reason]);
+  }
+
+  handlerEnded(): void {
+    this.counted?.handlerEnded();
   }
 
   /** The handler responded: from here on it cannot run out of time. */
   end(): void {
-    this.#stopTimer?.();
+    this.stopTimer?.();
   }
 
-  /** A metered response ends here. Its payment may still run out of time before that is settled. */
-  tell(reason: PaymentAbortReason): void {
-    this.#abort(reason);
+  leave(): void {
+    this.stopTimer?.();
+    this.tell("client_gone");
   }
 
-  #startTimer(): void {
-    if (this.#deadline === undefined) return;
-    const { atMs, now, timer } = this.#deadline;
-    this.#stopTimer = timer(() => this.#check(), Math.min(Math.max(atMs - now(), 0), MAX_DELAY_MS));
+  /** Tells the handler to stop. */
+  tell(reason: Parameters<HandlerSignal["tell"]>[0]): void {
+    this.handlerSignal ??= new HandlerSignal();
+    this.handlerSignal.tell(reason);
   }
 
-  /** The clock decides: a timer that fires early is started again. */
-  #check(): void {
-    if (this.#deadline === undefined) return;
-    const { atMs, now, onExpired } = this.#deadline;
-    if (now() < atMs) {
-      this.#startTimer();
-      return;
-    }
-    onExpired();
-    this.#abort("expired");
+  onExpired(listener: (instead: Promise<GateResponse>) => void): void {
+    this.expiryListener = listener;
   }
 
-  #abort(reason: PaymentAbortReason): void {
-    this.#reason ??= new PaymentAbortedError(reason);
-    this.#controller?.abort(this.#reason);
+  // What becomes of the response.
+
+  /** Whether the response may be needed by another request: its client has left. */
+  keepsResponse(): boolean {
+    return this.handlerSignal?.isDisconnected === true;
+  }
+
+  undelivered(response: HandlerResponse): Promise<void> {
+    return this.deps.deliveries.keep(this.claim, toStored(withHeaders(response, this.added)), FIRST);
+  }
+
+  unreleased(response: HandlerResponse): Promise<void> {
+    return keepOrOwe(this, withHeaders(response, this.added), FIRST, this.deps);
+  }
+
+  keepForPayer(response: HandlerResponse): Promise<void> {
+    return this.deps.deliveries.keepForPayer(this.claim, toStored(withHeaders(response, this.added)));
+  }
+
+  done(): void {
+    this.deps.deliveries.done(this.claim, { isKept: this.isKept });
   }
 }

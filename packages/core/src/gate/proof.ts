@@ -11,7 +11,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { PAYMENT_RETRY_TOKEN } from "../protocol/headers.js";
-import { isSharedAddress } from "./paid-request.js";
+import { isSharedAddress } from "./request.js";
 import type { Headers } from "./responses.js";
 
 /** Tokens by which a payer proves that a duplicate is its own. They are computed, so no record has them. */

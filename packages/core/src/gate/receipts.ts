@@ -10,7 +10,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { SettlementResponse } from "../protocol/documents.js";
 import { PAYMENT_RECEIPT_URL } from "../protocol/headers.js";
 import type { PaymentRecord, PaymentStore } from "../store/payment-store.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 import { type GateResponse, type Headers, receiptOf, receiptPending, receiptUnknown } from "./responses.js";
 
 /** Where receipts are, below the origin of the server. */

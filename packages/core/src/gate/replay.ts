@@ -27,12 +27,12 @@ import { factsOf } from "../settlement/outcome.js";
 import { isUncharged } from "../settlement/recovery.js";
 import type { Settler } from "../settlement/settle.js";
 import type { ClaimRequest, PaymentRecord, PaymentStore, StoredAnswer } from "../store/payment-store.js";
-import type { Admissions, Decision } from "./admission.js";
+import type { Decision } from "./decision.js";
 import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 import { isSameClient, type RetryTokens } from "./proof.js";
 import {
   type GateResponse,
@@ -49,6 +49,7 @@ import {
   tooManyPayments,
 } from "./responses.js";
 import type { Runs } from "./runs.js";
+import type { SettledRuns } from "./settled-runs.js";
 
 /** What a replay needs. */
 export interface ReplayDeps {
@@ -60,7 +61,7 @@ export interface ReplayDeps {
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
-  readonly admissions: Pick<Admissions, "admitSettled">;
+  readonly settledRuns: Pick<SettledRuns, "start">;
   readonly bodies: OwnBodies;
   readonly deliveries: Pick<Deliveries, "isRunning">;
   readonly events: PaymentEvents;
@@ -312,12 +313,12 @@ export class Replay {
     receipt: SettlementResponse,
     facts: { readonly isOwed: boolean; readonly added?: Headers | undefined },
   ): Promise<Decision> {
-    const { admissions, leases, events } = this.#deps;
+    const { settledRuns, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
     if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim))) return this.#inProgress(duplicate);
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
-    return { kind: "run", admission: admissions.admitSettled(paid, receipt, { ...facts, isPayers }) };
+    return { kind: "run", admission: settledRuns.start(paid, receipt, { ...facts, isPayers }) };
   }
 
   #inProgress(duplicate: Duplicate): Decision {

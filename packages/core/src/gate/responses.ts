@@ -282,7 +282,7 @@ export async function denied(
   }: {
     readonly route: Payable;
     readonly occasion: Omit<ChallengeOccasion, "error">;
-    readonly receipt?: SettlementResponse;
+    readonly receipt?: SettlementResponse | undefined;
   },
 ): Promise<GateResponse> {
   const response =

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { RpcNode } from "../http/rpc-node.js";
 import type { BalanceReading } from "../scheme/scheme.js";
 import { PendingWrites } from "./delivery.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 import { Run, Runs } from "./runs.js";
 import {
   admissionOf,

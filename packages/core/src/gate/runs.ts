@@ -18,7 +18,7 @@ import { canonicalNetwork } from "../protocol/caip2.js";
 import type { PendingPayment } from "../settlement/outcome.js";
 import type { SharedRun, SharedRuns } from "../store/payment-store.js";
 import type { PendingWrites } from "./delivery.js";
-import type { PaidRequest } from "./paid-request.js";
+import type { PaidRequest } from "./request.js";
 import { SharedEntry } from "./shared-run.js";
 
 /** One payment may abandon this many runs before it is charged, and as many afterwards. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { AmountError, FacilitatorError } from "../errors.js";
 import type { PaymentOption, RouteConfig } from "../options.js";
-import type { Decision } from "./admission.js";
+import type { Decision } from "./decision.js";
 import {
   admissionOf,
   createShop,

@@ -8,7 +8,7 @@ import { type Place, placeOf } from "../pricing/resource.js";
 import type { PathForm } from "../route/path-form.js";
 import type { GateRequest } from "../route/request.js";
 import type { Coverage, HandlerQuery } from "../route/resolved-table.js";
-import type { Decision } from "./admission.js";
+import type { Decision } from "./decision.js";
 import { ambiguousPath, type GateResponse } from "./responses.js";
 
 /** Whether a request is priced, and what decides it. It is the same for every request that is spelled like it. */

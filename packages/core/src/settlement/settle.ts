@@ -59,7 +59,7 @@ export interface SettlementStart {
     | {
         readonly client: string | undefined;
         /** What the handler responded, for hooks. Default: `response` of the settlement. */
-        readonly responded?: RespondedParts;
+        readonly responded?: RespondedParts | undefined;
         /** Asked once the payment has settled: whether the response may be needed by another request, too. */
         readonly keepsResponse: () => boolean;
       }

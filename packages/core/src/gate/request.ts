@@ -1,29 +1,25 @@
 /**
- * A request at a priced route, before and after its payment is read; and what a payment is bound to.
+ * A request at a priced route, before and after its payment is read; and what of it a facilitator gets.
  *
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { createHash } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import type { Hooks } from "../events/hooks.js";
 import type { CompiledDeclaration } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
-import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
-import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionDeclaration, Extensions, PaymentPayload, ResourceInfo } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject } from "../protocol/json.js";
 import { PAYMENT_IDENTIFIER } from "../protocol/payment-identifier.js";
+import type { Reason } from "../protocol/reasons.js";
 import { SellersRequest } from "../route/priced-request.js";
 import { fullPathOf, type GateRequest } from "../route/request.js";
 import type { Offer } from "../scheme/offer.js";
-import type { IdentifiedPayment } from "../scheme/scheme.js";
-import { nextOwner } from "../settlement/leases.js";
 import type { PendingPayment } from "../settlement/outcome.js";
-import type { ClaimRequest } from "../store/payment-store.js";
 
 /** A settlement needs this much of the payment's time. Facilitators ask for 6 seconds. */
 export const SETTLEMENT_MARGIN_MS = 6_000;
@@ -47,16 +43,19 @@ export interface ReadPayment {
   readonly kind: "read";
   readonly payment: PaymentPayload;
   readonly offer: Offer;
-  readonly reading: IdentifiedPayment;
+  readonly identity: string;
+  readonly payer: string;
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
+  /** Unix milliseconds until which it can surely settle. */
+  readonly settleByMs: number;
+  /** Why it cannot pay any more; `undefined`: it can. */
+  readonly expired: Reason | undefined;
   /** Digest of the client's identifier for the payment. */
   readonly identifier: string | undefined;
-}
-
-/** A payment after the check of its signature. */
-export interface CheckedPayment extends ReadPayment {
   /** The signature counts as the payer's: it is, or it was not checked yet. Otherwise only a facilitator can tell. */
-  readonly isSigned: boolean;
-  readonly isForged?: LateCheck | undefined;
+  isSigned: boolean;
+  isForged: LateCheck | undefined;
 }
 
 /** A request with a payment for one of our offers: what all later steps work on. */
@@ -71,68 +70,17 @@ export interface PaidRequest extends PendingPayment {
   readonly occasion: Omit<ChallengeOccasion, "error">;
   /** The client's address or session, if it is known for certain. */
   readonly client: string | undefined;
-  /** As in {@link CheckedPayment}. */
+  /** As in {@link ReadPayment}. */
   readonly isSigned: boolean;
   readonly isForged: LateCheck | undefined;
   /** When the request arrived, by `InFlight.next`. */
   readonly arrival: number;
   /** Unix milliseconds until which it can surely settle. Not later than its claim expires; deadline.ts may know better. */
-  readonly settleByMs: number;
+  settleByMs: number;
+  /** Whether it may end before the time that its record is kept for. */
+  readonly endsEarly: boolean;
   /** The token that the client sent, good or not. */
   readonly retryToken: string | undefined;
-}
-
-/** Puts together what was read of a request and its payment. */
-export function toPaidRequest(
-  matched: MatchedRequest,
-  { offer, payment, reading, identifier, isSigned, isForged }: CheckedPayment,
-  bodyDigest: string,
-): PaidRequest {
-  const { route, request, url, locate, arrival } = matched;
-  const place = locate();
-  const seen = route.asked && new SellersRequest(matched, payment);
-  const occasion = { url, method: request.method, locate: () => place, request: seen };
-  const { description, mimeType, service, key } = route;
-  const resource = { url, description, mimeType, ...service };
-  // Not the host: a client may come back by another name of the same server.
-  const target = request.mountPath + request.path + request.search;
-  const claim: ClaimRequest = {
-    identity: reading.identity,
-    binding: bindingOf([key, request.method, target, bodyDigest], offer),
-    mode: offer.settle,
-    ...asStorable(key, request.method, target),
-    hasBody: bodyDigest !== "",
-    owner: nextOwner(),
-    expiresAtMs: reading.expiresAtSeconds * 1000,
-    ...(identifier === undefined ? {} : { identifier }),
-  };
-  return {
-    matched,
-    payload: payment,
-    asked: route.asked,
-    hooks: route.hooks,
-    route,
-    routeKey: key,
-    listedAs: key === CHARGE ? `${request.method} ${place.routeTemplate ?? CHARGE}` : undefined,
-    offer,
-    scheme: offer.scheme,
-    decimals: offer.asset.decimals,
-    payer: reading.payer,
-    place,
-    occasion,
-    client: request.client,
-    isSigned,
-    isForged,
-    arrival,
-    settleByMs: Math.min(reading.settleBySeconds ?? reading.expiresAtSeconds, reading.expiresAtSeconds) * 1000,
-    retryToken: request.retryToken,
-    claim,
-    facilitatorRequest: toFacilitatorRequest(payment, offer, {
-      resource,
-      extensions: route.declareAt(occasion),
-      compiled: route.declarations.compiled,
-    }),
-  };
 }
 
 /**
@@ -155,12 +103,12 @@ export function networkOf(client: string | undefined): string | undefined {
 }
 
 /**
- * A payment that the seller calls verified. If its signature does not prove who the payer is, anybody may have named that payer, so
- * its runs are not the payer's.
+ * For whom a payment counts that the seller calls verified. If its signature does not prove who the payer is, anybody may have named that
+ * payer, so its runs are not the payer's. `undefined`: they are.
  */
-export function toVerifiedBySeller(paid: PaidRequest): PaidRequest {
+export function countedFor(paid: PaidRequest): string | undefined {
   const isProven = paid.isSigned && paid.isForged?.("failed") !== true;
-  return isProven ? paid : { ...paid, countedAs: `unproven ${sourceOf(paid)}` };
+  return isProven ? undefined : `unproven ${sourceOf(paid)}`;
 }
 
 /** Addresses of proxies, containers and private networks. */
@@ -188,23 +136,12 @@ export function isSharedAddress(client: string): boolean {
   return family !== 0 && SHARED.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** Binds a payment to the request it came with first, and to the terms it was signed for. JSON keeps apart what differs. */
-function bindingOf(request: readonly string[], { requirements }: Offer): string {
-  const { scheme, network, asset, payTo, amount } = requirements;
-  const bound = JSON.stringify([...request, scheme, canonicalNetwork(network), asset, payTo, amount]);
-  return createHash("sha256").update(bound).digest("base64url");
-}
-
 /** Half of a surrogate pair, or NUL: databases refuse them. No client sends them in HTTP; a server that makes up requests may. */
 const UNSTORABLE = /[\0\p{Surrogate}]/gu;
 
-/** A request as a record can hold it. */
-function asStorable(route: string, method: string, target: string): Pick<ClaimRequest, "route" | "method" | "target"> {
-  return {
-    route: route.replace(UNSTORABLE, escaped),
-    method: method.replace(UNSTORABLE, escaped),
-    target: target.replace(UNSTORABLE, escaped),
-  };
+/** A part of a request as a record can hold it. */
+export function storable(text: string): string {
+  return text.replace(UNSTORABLE, escaped);
 }
 
 function escaped(character: string): string {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ExtensionDeclaration } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
-import { toFacilitatorRequest } from "./paid-request.js";
+import { toFacilitatorRequest } from "./request.js";
 import { createTestScheme, NETWORK, PAY_TO, type PaymentOverrides, paymentOf } from "./shop.fixture.js";
 
 const OFFER = createOffer(
