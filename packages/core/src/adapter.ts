@@ -14,11 +14,11 @@ export {
 } from "./engine.js";
 export { IS_IDLE } from "./events/hooks.js";
 export { createLogger, describeThrown } from "./events/logger.js";
-export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/decision.js";
 export { asksForPayment, type HandlerResponse, type Release, type Uncharged } from "./gate/charging.js";
+export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/decision.js";
 export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
-export { networkOf } from "./gate/request.js";
 export { RECEIPTS_PATH } from "./gate/receipts.js";
+export { networkOf } from "./gate/request.js";
 export { type GateResponse, streamTrailers } from "./gate/responses.js";
 export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";

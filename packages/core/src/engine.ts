@@ -25,7 +25,6 @@ import {
 import { Hooks } from "./events/hooks.js";
 import { errorName } from "./events/logger.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
-import type { Decision } from "./gate/decision.js";
 import {
   createSaleByHand,
   type PaymentByHand,
@@ -36,11 +35,10 @@ import {
 } from "./gate/by-hand.js";
 import { SignatureChecks } from "./gate/check-payment.js";
 import { Deadlines } from "./gate/deadline.js";
+import type { Decision } from "./gate/decision.js";
 import { Deliveries, PendingWrites } from "./gate/delivery.js";
 import { Draining, type EndingServer } from "./gate/draining.js";
 import { Exposure } from "./gate/exposure.js";
-import { finish, Sales, type Seller } from "./gate/sale.js";
-import { SettledRuns } from "./gate/settled-runs.js";
 import { InFlight } from "./gate/in-flight.js";
 import { OwnBodies } from "./gate/own-bodies.js";
 import { Pages } from "./gate/pages.js";
@@ -49,6 +47,8 @@ import { Receipts } from "./gate/receipts.js";
 import { Replay } from "./gate/replay.js";
 import type { GateResponse } from "./gate/responses.js";
 import { Runs } from "./gate/runs.js";
+import { finish, Sales, type Seller } from "./gate/sale.js";
+import { SettledRuns } from "./gate/settled-runs.js";
 import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";

@@ -28,9 +28,8 @@ import {
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import { isReason } from "../protocol/reasons.js";
 import { isPaymentRequired } from "../protocol/validate.js";
-import type { Admission, Decision, HeldAdmission } from "./decision.js";
 import type { HandlerResponse } from "./charging.js";
-import type { Sales } from "./sale.js";
+import type { Admission, Decision, HeldAdmission } from "./decision.js";
 import {
   HandRequest,
   type KeptResponseByHand,
@@ -44,6 +43,7 @@ import {
 } from "./hand-request.js";
 import type { Payment } from "./handler.js";
 import type { GateResponse } from "./responses.js";
+import type { Sales } from "./sale.js";
 
 /** What is sold by hand: a route, and where its resource is. */
 export interface RouteByHand extends RouteConfig {

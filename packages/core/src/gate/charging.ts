@@ -14,8 +14,8 @@ import { isOfPayments, isSettlementOverrides, mentionsPayments } from "../protoc
 import { isJsonObject, parseJson } from "../protocol/json.js";
 import { authorizedBy } from "../scheme/offer.js";
 import type { StoredAnswer } from "../store/payment-store.js";
-import type { PaidRequest } from "./request.js";
 import type { RefusedAmount } from "./handler.js";
+import type { PaidRequest } from "./request.js";
 import type { GateResponse, Headers } from "./responses.js";
 
 /** What the handler responded, held back. */

@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import { startTimer } from "../config/parse-options.js";
 import { PaymentAbortedError } from "../errors.js";
 import type { StartTimer } from "../options.js";
-import { admissionOf, createShop, HANDLED, NETWORK, NOW_SECONDS, readResponse, responseOf, VALID } from "./shop.fixture.js";
+import {
+  admissionOf,
+  createShop,
+  HANDLED,
+  NETWORK,
+  NOW_SECONDS,
+  readResponse,
+  responseOf,
+  VALID,
+} from "./shop.fixture.js";
 
 const IDENTITY = `${NETWORK}|n1`;
 /** A settlement may begin until six seconds before the payment expires. */

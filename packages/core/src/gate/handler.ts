@@ -116,7 +116,11 @@ class HandlersPayment implements Payment {
   readonly #amount: ChargedAmount;
   readonly #run: Pick<HandlerSignal, "signal">;
 
-  constructor({ offer, payer, place }: Parameters<typeof createPayment>[0], amount: ChargedAmount, run: Pick<HandlerSignal, "signal">) {
+  constructor(
+    { offer, payer, place }: Parameters<typeof createPayment>[0],
+    amount: ChargedAmount,
+    run: Pick<HandlerSignal, "signal">,
+  ) {
     const { scheme, network, asset, amount: maxAmount } = offer.requirements;
     this.payer = payer;
     this.scheme = scheme;

@@ -32,11 +32,11 @@ import {
   SET_ANOTHER,
   uncharged,
 } from "./charging.js";
-import type { InFlight } from "./in-flight.js";
-import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./request.js";
 import type { MeteredAmount, RefusedAmount } from "./handler.js";
+import type { InFlight } from "./in-flight.js";
 import type { RetryTokens } from "./proof.js";
 import type { Receipts } from "./receipts.js";
+import { type PaidRequest, SETTLEMENT_MARGIN_MS } from "./request.js";
 import {
   amountContradicted,
   amountRefused,

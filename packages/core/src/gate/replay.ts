@@ -32,8 +32,8 @@ import type { Deliveries } from "./delivery.js";
 import type { InFlight } from "./in-flight.js";
 import { waitForChange } from "./other-process.js";
 import type { OwnBodies } from "./own-bodies.js";
-import type { PaidRequest } from "./request.js";
 import { isSameClient, type RetryTokens } from "./proof.js";
+import type { PaidRequest } from "./request.js";
 import {
   type GateResponse,
   type Headers,

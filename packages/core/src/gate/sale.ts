@@ -247,13 +247,8 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
   // A process that ends takes no more payments.
   if (seller.draining.isRefusing && hasPayment(request)) return respond(shuttingDown());
 
-  // The seller's onRequest hook may let the request through, or deny it.
-  const { hooks } = listed;
-  if (hooks.hasOnRequest && hooks.asksAboutRequests) {
-    const verdict = await hooks.askAboutRequest(new SellersRequest(unpricedRequest));
-    if (verdict?.kind === "granted") return GRANTED;
-    if (verdict?.kind === "denied") return deny(seller, unpricedRequest, verdict);
-  }
+  const stop = listed.hooks.hasOnRequest ? await askHook(seller, unpricedRequest) : undefined;
+  if (stop !== undefined) return stop;
 
   // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
   // what it supports.
@@ -262,28 +257,16 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
   const decoded = decodePaymentOf(request);
   let matched = unpricedRequest;
   if (listed.priceFor !== undefined) {
-    const priced = await price(seller, matched, decoded.kind === "present" ? decoded.payment.accepted : undefined);
-    if ("unpriced" in priced) return unpriced(seller, matched, priced.unpriced);
-    if (priced.isFree) {
-      events.emit("granted", () => ({ route: priced.key }));
-      return GRANTED;
-    }
-    matched = { ...matched, route: priced };
+    const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
+    const priced = await priceNow(seller, matched, accepted);
+    if ("kind" in priced) return priced;
+    matched = priced;
   }
 
   // The payment: it must be for one of the route's offers, and good as far as can be told here. A signature of another key may be a
   // contract's: few such payments are verified at a time.
   if (decoded.kind === "absent") return ask(seller, matched);
-  if (decoded.kind === "malformed") {
-    const { reason, problem } = decoded;
-    const what = request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
-    return refuse(seller, matched, {
-      kind: "refused",
-      status: 400,
-      reason,
-      error: `${reason}: ${what} is ${problem}`,
-    });
-  }
+  if (decoded.kind === "malformed") return refuse(seller, matched, malformed(request, decoded));
   const read = readPayment(matched.route, decoded.payment, now());
   if (read.kind === "refused") return refuse(seller, matched, read);
   const refused = seller.signatures.check(read);
@@ -296,14 +279,8 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
   const untilMs = now() + seller.copyWaitMs;
   if (read.expired !== undefined) return decideExpired(seller, payment, read.expired, untilMs);
 
-  // The route's validate. A payment that has a record goes by that, even if its request is invalid by now.
-  if (matched.route.validate !== undefined) {
-    const invalid = await checkInput(matched, seller.findings);
-    if (invalid !== undefined && (await store.find(read.identity)) === undefined) {
-      events.emit("denied", () => ({ ...factsOf(payment), by: "validate" }));
-      return respond(invalid);
-    }
-  }
+  const invalid = matched.route.validate === undefined ? undefined : await validate(seller, matched, payment);
+  if (invalid !== undefined) return invalid;
 
   const { claim } = payment;
   for (;;) {
@@ -654,14 +631,47 @@ async function respondFor(
 }
 
 /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
-async function release(
-  { leases, store }: Seller,
-  { claim }: Payment,
-  response: AwaitedResponse,
-): Promise<Responded> {
+async function release({ leases, store }: Seller, { claim }: Payment, response: AwaitedResponse): Promise<Responded> {
   void leases.drop(claim);
   await store.release(claim.identity, claim.owner);
   return respond(response instanceof Promise ? await response : response);
+}
+
+/** The seller's onRequest hook may let the request through, or deny it. */
+async function askHook(seller: Seller, matched: MatchedRequest): Promise<Decision | undefined> {
+  const { hooks } = matched.route;
+  const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
+  if (verdict?.kind === "granted") return GRANTED;
+  return verdict?.kind === "denied" ? deny(seller, matched, verdict) : undefined;
+}
+
+/** A request with the price that is its own; or the decision, if it has none or has nothing to pay. */
+async function priceNow(
+  seller: Seller,
+  matched: MatchedRequest,
+  accepted: AcceptedRequirements | undefined,
+): Promise<MatchedRequest | Decision> {
+  const route = await price(seller, matched, accepted);
+  if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
+  if (!route.isFree) return { ...matched, route };
+  seller.events.emit("granted", () => ({ route: route.key }));
+  return GRANTED;
+}
+
+function malformed(
+  request: GateRequest,
+  { reason, problem }: { readonly reason: Reason; readonly problem: string },
+): RefusedPayment {
+  const what = request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
+  return { kind: "refused", status: 400, reason, error: `${reason}: ${what} is ${problem}` };
+}
+
+/** The route's validate. A payment that has a record goes by that, even if its request is invalid by now. */
+async function validate(seller: Seller, matched: MatchedRequest, payment: Payment): Promise<Decision | undefined> {
+  const invalid = await checkInput(matched, seller.findings);
+  if (invalid === undefined || (await seller.store.find(payment.claim.identity)) !== undefined) return undefined;
+  seller.events.emit("denied", () => ({ ...factsOf(payment), by: "validate" }));
+  return respond(invalid);
 }
 
 /** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */

@@ -15,8 +15,8 @@ import { isJsonObject } from "../protocol/json.js";
 import type { GateRequest } from "../route/request.js";
 import type { PaymentReading, Scheme } from "../scheme/scheme.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import type { Decision, HeldAdmission, PrepaidAdmission } from "./decision.js";
 import type { HandlerResponse } from "./charging.js";
+import type { Decision, HeldAdmission, PrepaidAdmission } from "./decision.js";
 
 export const NETWORK = "eip155:84532" as const;
 export const ASSET = "0xASSET";
