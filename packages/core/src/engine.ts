@@ -316,7 +316,7 @@ function createParts(settings: Settings) {
   });
 
   const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });
-  const leases = new Leases({ store, settleMs: leaseMs, logger, now, timer });
+  const leases = store.renew === undefined ? undefined : new Leases({ store, logger, now, timer });
   const inFlight = new InFlight();
   const draining = new Draining({ inFlight, timer, now });
   const writes = new PendingWrites();
@@ -347,6 +347,7 @@ function createParts(settings: Settings) {
       timer,
     },
     confirmationsOn: settings.confirmationsOn,
+    settleMs: leaseMs,
     onUnknown: (payment, retryAfterSeconds) => recovery.add(payment, retryAfterSeconds),
   });
   const tables: PricedTable[] = [];

@@ -286,7 +286,7 @@ export interface HooksDeps {
   readonly hookMs: number;
 }
 
-const NAMES = Object.keys({
+const NAMES: readonly (keyof PaymentHooks)[] = Object.keys({
   onRequest: true,
   beforeVerify: true,
   afterVerify: true,
@@ -297,7 +297,7 @@ const NAMES = Object.keys({
   onSettleUnknown: true,
   onCancel: true,
   onHandlerFailed: true,
-} satisfies Record<keyof PaymentHooks, true>);
+} satisfies Record<keyof PaymentHooks, true>) as (keyof PaymentHooks)[];
 
 /**
  * Under this name a hook may have a function that says whether it has nothing to do right now. It is not called then, and nobody waits
@@ -336,10 +336,13 @@ export class Hooks {
   readonly #deps: HooksDeps;
   /** Whether there is an `onRequest`, busy or not. */
   readonly hasOnRequest: boolean;
+  /** Whether there is no hook at all: nobody need be asked or told. */
+  readonly isSilent: boolean;
 
   constructor(hooks: PaymentHooks, deps: HooksDeps) {
     this.#hooks = hooks;
     this.hasOnRequest = hooks.onRequest !== undefined;
+    this.isSilent = NAMES.every((name) => hooks[name] === undefined);
     this.#deps = deps;
   }
 

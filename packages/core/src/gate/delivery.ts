@@ -49,7 +49,7 @@ function markedAs(mark: DeliveryMark | null): Pick<Transition, "mark" | "newOwne
 /** What deliveries need. */
 export interface DeliveriesDeps {
   readonly store: Pick<PaymentStore, "transition" | "find">;
-  readonly leases: Pick<Leases, "holds" | "drop" | "ofSettlement">;
+  readonly leases: Pick<Leases, "holds" | "drop" | "fromNow"> | undefined;
   /** Whether other processes may wait for a response. */
   readonly isShared: boolean;
   readonly writes: Pick<PendingWrites, "add">;
@@ -88,7 +88,7 @@ export class Deliveries {
   done({ identity, owner }: Owned, { isKept }: { readonly isKept: boolean }): void {
     const { leases } = this.#deps;
     this.#running.delete(owner);
-    if (!leases.holds({ owner }) || this.#readable.has(owner)) return;
+    if (leases?.holds({ owner }) !== true || this.#readable.has(owner)) return;
     const forget = () => {
       if (leases.holds({ owner })) void this.#write({ identity, owner }, { to: "settled", answer: null });
     };
@@ -115,8 +115,8 @@ export class Deliveries {
   /** Lets duplicates in other processes read a response before it is delivered. Only a record that has a lease needs it. */
   async show({ identity, owner }: Owned, answer: StoredAnswer | undefined): Promise<void> {
     const { store, leases, logger } = this.#deps;
-    if (answer === undefined || !leases.holds({ owner })) return;
-    const leaseUntilMs = leases.ofSettlement();
+    if (answer === undefined || leases?.holds({ owner }) !== true) return;
+    const leaseUntilMs = leases.fromNow();
     try {
       await store.transition({ identity, from: "settled", to: "settled", owner, answer, leaseUntilMs });
     } catch {
@@ -172,7 +172,7 @@ export class Deliveries {
     const { store, leases, logger } = this.#deps;
     const [failed, lost] =
       change.to === "owed" ? (["run_not_owed", true] as const) : (["answer_not_kept", false] as const);
-    await leases.drop({ owner });
+    await leases?.drop({ owner });
     try {
       if (await changeSurely(store, { identity, from: "settled", owner, leaseUntilMs: null, ...change })) return;
       if (lost) logger.error(failed, { identity, error: "the record is not ours" });

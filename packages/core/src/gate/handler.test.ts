@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import { AmountError, StateError } from "../errors.js";
 import type { Unmetered } from "../options.js";
-import { createOffer } from "../scheme/offer.js";
-import { createAmount, createSettledAmount } from "./handler.js";
+import { createOffer, type Offer } from "../scheme/offer.js";
+import { createSettledAmount, MeteredAmount, WholeAmount } from "./handler.js";
 import {
   admissionOf,
   createShop,
@@ -18,6 +18,11 @@ import {
   SETTLED,
   stageOf,
 } from "./shop.fixture.js";
+
+/** The amount of one payment, by its scheme. */
+function createAmount(offer: Offer, unmetered: Unmetered): MeteredAmount | WholeAmount {
+  return offer.scheme.allowsLess ? new MeteredAmount(offer, unmetered) : new WholeAmount(offer);
+}
 
 const ASSET = { id: "0xA", symbol: "USDC", decimals: 6, extra: {} };
 const WIRE = { network: NETWORK, maxTimeoutSeconds: 300, extra: {} };

@@ -78,15 +78,6 @@ export interface Payment {
 /** Where a request is: its route, and its path parameters. */
 export type PaidPlace = Pick<Payment, "routeTemplate" | "pathParams">;
 
-/** Makes what the handler sees. Methods and signal come from the class, so that they are not enumerable. */
-export function createPayment(
-  paid: { readonly offer: Offer; readonly payer: string; readonly place: PaidPlace },
-  amount: ChargedAmount,
-  run: Pick<HandlerSignal, "signal">,
-): Payment {
-  return Object.freeze(new HandlersPayment(paid, amount, run));
-}
-
 /** Whether the payer can still pay so much in all, in atomic units. Never rejects. */
 export type CanPay = (amount: bigint) => Promise<boolean>;
 
@@ -100,7 +91,8 @@ const OWN_AMOUNT: PropertyDescriptor & ThisType<HandlersPayment> = {
   },
 };
 
-class HandlersPayment implements Payment {
+/** What the handler sees. Methods and signal come from the class, so that they are not enumerable. */
+export class HandlersPayment implements Payment {
   static {
     amountOf = (payment) => payment.#amount.value.toString();
   }
@@ -117,7 +109,7 @@ class HandlersPayment implements Payment {
   readonly #run: Pick<HandlerSignal, "signal">;
 
   constructor(
-    { offer, payer, place }: Parameters<typeof createPayment>[0],
+    { offer, payer, place }: { readonly offer: Offer; readonly payer: string; readonly place: PaidPlace },
     amount: ChargedAmount,
     run: Pick<HandlerSignal, "signal">,
   ) {
@@ -132,6 +124,7 @@ class HandlersPayment implements Payment {
     this.pathParams = place.pathParams;
     this.#amount = amount;
     this.#run = run;
+    Object.freeze(this);
   }
 
   get signal(): AbortSignal {
@@ -189,16 +182,6 @@ export type ClosedAmount = bigint | "missing" | RefusedAmount;
 /** What the handler was told, for the log. */
 export interface RefusedAmount {
   readonly refused: string;
-}
-
-/** Starts the amount of one payment. */
-export function createAmount(offer: Offer, unmetered: Unmetered): ChargedAmount {
-  return offer.scheme.allowsLess ? new MeteredAmount(offer, unmetered) : new WholeAmount(offer);
-}
-
-/** Starts the amount of a metered response. */
-export function createMeteredAmount(offer: Offer, unmetered: Unmetered, deps: MeteredAmountDeps): MeteredAmount {
-  return new MeteredAmount(offer, unmetered, deps);
 }
 
 /** What the amount of a metered response needs. */
@@ -278,7 +261,7 @@ function isCovered(reserved: SettlementAmount, amount: unknown): boolean {
 }
 
 /** All or nothing: any other amount is refused, and then nothing is charged. */
-class WholeAmount implements ChargedAmount {
+export class WholeAmount implements ChargedAmount {
   readonly remaining = 0n;
   readonly isSettled: boolean;
   readonly isAwaited = false;

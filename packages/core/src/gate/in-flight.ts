@@ -27,26 +27,24 @@ type ShareResponse = () => GateResponse | undefined;
 class Entry implements RequestInFlight {
   readonly client: string | undefined;
   publicSince: number | undefined;
+  share: ShareResponse | undefined;
+  tell: ((response: GateResponse | undefined) => void) | undefined;
   #ended: Promise<GateResponse | undefined> | undefined;
-  #share: ShareResponse | undefined;
-  #resolve: ((response: GateResponse | undefined) => void) | undefined;
 
   constructor(client: string | undefined) {
     this.client = client;
+    this.publicSince = undefined;
+    this.share = undefined;
+    this.tell = undefined;
   }
 
   /** Made when the first duplicate asks. Most requests have none. */
   get ended(): Promise<GateResponse | undefined> {
     this.#ended ??= new Promise((resolve) => {
-      if (this.#share === undefined) this.#resolve = resolve;
-      else resolve(this.#share());
+      if (this.share === undefined) this.tell = resolve;
+      else resolve(this.share());
     });
     return this.#ended;
-  }
-
-  end(share: ShareResponse): void {
-    this.#share = share;
-    this.#resolve?.(share());
   }
 }
 
@@ -91,9 +89,14 @@ export class InFlight {
   /** The facilitator is about to be told. */
   settling(claim: Owned, client: string | undefined): void {
     const begun = this.#byOwner.get(claim.owner);
-    if (begun === undefined) this.begin(claim, client);
+    if (begun !== undefined) {
+      this.#order += 1;
+      begun.publicSince ??= this.#order;
+      return;
+    }
+    this.begin(claim, client);
     const entry = this.#byOwner.get(claim.owner);
-    if (entry !== undefined) entry.publicSince ??= begun === undefined ? 0 : this.next();
+    if (entry !== undefined) entry.publicSince = 0;
   }
 
   /**
@@ -106,7 +109,8 @@ export class InFlight {
     if (entry === undefined) return;
     this.#byOwner.delete(owner);
     if (this.#byIdentity.get(identity) === entry) this.#byIdentity.delete(identity);
-    entry.end(share);
-    if (this.size === 0) for (const tell of this.#onIdle.splice(0)) tell();
+    entry.share = share;
+    entry.tell?.(share());
+    if (this.#byOwner.size === 0) for (const tell of this.#onIdle.splice(0)) tell();
   }
 }

@@ -107,7 +107,7 @@ export interface MeteringDeps extends ChargingDeps {
   readonly isDurable: boolean;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "end">;
-  readonly leases: Pick<Leases, "drop">;
+  readonly leases: Pick<Leases, "drop"> | undefined;
   readonly receipts: Receipts;
   readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly findings: Pick<Findings, "add">;
@@ -203,7 +203,7 @@ export class MeteredStream implements Metering {
       instead = await this.#refuse(response);
     } catch {
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
-      void leases.drop(claim);
+      void leases?.drop(claim);
       instead = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
     }
     if (instead === undefined) return { kind: "release", paid: true, headers: receipts.headersFor(paid) };
@@ -254,7 +254,7 @@ export class MeteredStream implements Metering {
     const { facilitatorRequest: request } = withAmount(paid, 0n);
     const isOurs = await changeSurely(store, { identity, from: "claimed", to: "metering", owner, request });
     if (isOurs) return undefined;
-    void leases.drop(claim);
+    void leases?.drop(claim);
     return { kind: "replace", response: inProgress() };
   }
 
@@ -371,7 +371,7 @@ export class MeteredStream implements Metering {
     } catch {
       // Its record says what was delivered. Another process settles that when the lease is over.
       logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
-      void leases.drop(claim);
+      void leases?.drop(claim);
       return unknown();
     } finally {
       if (!counted.isAbandoned) counted.end();

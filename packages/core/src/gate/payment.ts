@@ -34,11 +34,11 @@ import type { Deliveries, Proof } from "./delivery.js";
 import type { Exposure } from "./exposure.js";
 import {
   type ChargedAmount,
-  createAmount,
-  createMeteredAmount,
-  createPayment,
   HandlerSignal,
+  HandlersPayment,
+  MeteredAmount,
   type Payment as PaymentOfHandler,
+  WholeAmount,
 } from "./handler.js";
 import type { InFlight } from "./in-flight.js";
 import { MeteredStream, type MeteringDeps } from "./metering.js";
@@ -60,7 +60,7 @@ export interface PaymentDeps extends MeteringDeps {
   readonly tokens: Pick<RetryTokens, "headersFor">;
   readonly store: PaymentStore;
   readonly inFlight: Pick<InFlight, "end">;
-  readonly leases: Pick<Leases, "drop">;
+  readonly leases: Pick<Leases, "drop"> | undefined;
   readonly deliveries: Deliveries;
   readonly runs: Pick<Runs, "beginSettled">;
   readonly exposure: Exposure;
@@ -237,15 +237,16 @@ export class Payment implements PaidRequest, HeldAdmission {
     this.startedMs = this.deps.now();
     this.startTimer(this.startedMs);
     if (this.offer.settle === "metered") this.meter(counted);
-    else this.amount = createAmount(this.offer, this.route.unmetered ?? "maximum");
-    this.handed = createPayment(this, this.amount as ChargedAmount, this);
+    else if (this.scheme.allowsLess) this.amount = new MeteredAmount(this.offer, this.route.unmetered ?? "maximum");
+    else this.amount = new WholeAmount(this.offer);
+    this.handed = new HandlersPayment(this, this.amount as ChargedAmount, this);
   }
 
   /** What is never counted costs nothing: it would otherwise cost the maximum, however little was delivered. */
   private meter(counted: Run): void {
     const { exposure } = this.deps;
     const { unmetered = "zero" } = this.route;
-    const amount = createMeteredAmount(this.offer, unmetered, {
+    const amount = new MeteredAmount(this.offer, unmetered, {
       canPay: (sum) => exposure.canPay(this, sum),
       onExceeded: () => metering.stop("limit"),
       onRefused: (refused) => metering.refused(refused),
@@ -318,7 +319,7 @@ export class Payment implements PaidRequest, HeldAdmission {
   /** Nothing is charged, and the payment can be used again. Rejects if the store fails. */
   async giveUp(reason: CancelReason): Promise<void> {
     const { identity, owner } = this.claim;
-    void this.deps.leases.drop({ owner });
+    void this.deps.leases?.drop({ owner });
     await this.counted?.written;
     await this.deps.store.release(identity, owner);
     if (this.metering !== undefined) this.deps.exposure.releaseSoon(this);
@@ -328,7 +329,7 @@ export class Payment implements PaidRequest, HeldAdmission {
   /** A claim that cannot be released expires. */
   private async releaseClaim(): Promise<void> {
     const { identity, owner } = this.claim;
-    void this.deps.leases.drop({ owner });
+    void this.deps.leases?.drop({ owner });
     // First, so that a request that claims the payment anew finds the run counted.
     await this.counted?.written;
     if (this.metering !== undefined) this.deps.exposure.releaseSoon(this);

@@ -57,7 +57,7 @@ export interface ReplayDeps {
   readonly store: PaymentStore;
   /** Whether other processes may work on a payment. */
   readonly isShared: boolean;
-  readonly leases: Pick<Leases, "areRenewed" | "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
+  readonly leases: Pick<Leases, "fromNow" | "hold" | "drop" | "mayBeLost" | "isLost"> | undefined;
   readonly settler: Pick<Settler, "settle">;
   readonly inFlight: Pick<InFlight, "find" | "end">;
   readonly runs: Pick<Runs, "secondsToWait" | "othersOf">;
@@ -258,11 +258,11 @@ export class Replay {
       return { kind: "respond", response: tooManyPayments(waitSeconds) };
     }
     const askedMs = now();
-    const lease = leases.areRenewed ? { leaseUntilMs: leases.ofRun(paid.claim) } : {};
+    const lease = leases === undefined ? {} : { leaseUntilMs: leases.fromNow() };
     const isOurs =
       receipt !== undefined && (await store.transition({ identity, from, to: "settled", owner, ...taken, ...lease }));
     if (!isOurs) return this.#inProgress(duplicate);
-    leases.hold(paid.claim, askedMs);
+    leases?.hold(paid.claim, askedMs);
     return this.#admit(duplicate, receipt, { isOwed: true });
   }
 
@@ -315,7 +315,7 @@ export class Replay {
   ): Promise<Decision> {
     const { settledRuns, leases, events } = this.#deps;
     const { paid, isPayers } = duplicate;
-    if (leases.mayBeLost(paid.claim) && (await leases.isLost(paid.claim))) return this.#inProgress(duplicate);
+    if (leases?.mayBeLost(paid.claim) && (await leases.isLost(paid.claim))) return this.#inProgress(duplicate);
     this.tell(paid, "owed");
     events.emit("admitted", () => factsOf(paid));
     return { kind: "run", admission: settledRuns.start(paid, receipt, { ...facts, isPayers }) };

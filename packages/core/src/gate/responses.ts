@@ -550,7 +550,7 @@ export function paidHeaders(
 ): Headers {
   return [
     ...added,
-    ...receiptHeaders(receipt),
+    [PAYMENT_RESPONSE, encodePaymentResponse(receipt)],
     ...(listing === undefined ? [] : [[EXTENSION_RESPONSES, encodeExtensionResponses(listing)] as const]),
   ];
 }

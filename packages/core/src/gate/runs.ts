@@ -69,7 +69,8 @@ export class Run {
   /** Until then it counts at most: a handler may never end, and a payer may sign for a shorter time than the seller asks. */
   readonly untilMs: number;
   readonly #expiresAtMs: number;
-  readonly #forget: (run: Run) => void;
+  /** Among which runs it counts. */
+  readonly #place: Place;
   readonly #shared: SharedEntry | undefined;
   /** What the payment may still move, in atomic units. */
   #amount: bigint;
@@ -80,14 +81,14 @@ export class Run {
   constructor(
     { claim, offer }: PaidRequest,
     amount: bigint,
-    about: { nowMs: number; forget: (run: Run) => void; shared: SharedEntry | undefined },
+    about: { readonly nowMs: number; readonly place: Place; readonly shared: SharedEntry | undefined },
   ) {
     this.identity = claim.identity;
     this.asset = offer.assetKey;
     this.untilMs = untilOf({ claim, offer }, about.nowMs);
     this.#shared = about.shared;
     this.#expiresAtMs = claim.expiresAtMs;
-    this.#forget = about.forget;
+    this.#place = about.place;
     this.#amount = amount;
   }
 
@@ -103,7 +104,9 @@ export class Run {
 
   /** The client got its response, or the handler did not run. */
   end(): void {
-    this.#forget(this);
+    const { runs, key, byPayer } = this.#place;
+    runs.delete(this);
+    if (runs.size === 0 && byPayer.get(key) === runs) byPayer.delete(key);
     this.#shared?.remove();
   }
 
@@ -143,18 +146,28 @@ export class Run {
   }
 }
 
+/** The runs of one payer, among those of all. */
+interface Place {
+  readonly runs: Set<Run>;
+  readonly key: string;
+  readonly byPayer: Map<string, Set<Run>>;
+}
+
 const NONE: readonly Run[] = Object.freeze([]);
 
 /** The runs of all payers, in this process. */
 export class Runs {
   readonly #deps: RunsDeps;
   readonly #byPayer = new Map<string, Set<Run>>();
+  /** Whether the runs of all processes count. */
+  readonly isShared: boolean;
   /** Questions to nodes that wait for a response, by payer and asset. */
   readonly #asking = new Map<string, Promise<bigint | undefined>>();
   #sweepAt = FIRST_SWEEP;
 
   constructor(deps: RunsDeps) {
     this.#deps = deps;
+    this.isShared = deps.shared !== undefined;
   }
 
   /** How many payers have runs. */
@@ -175,6 +188,12 @@ export class Runs {
     } finally {
       entry?.remove();
     }
+  }
+
+  /** Counts a run of a payer who has no other in this process: most have none. `undefined`: he may have others, see {@link Runs.begin}. */
+  beginAlone(paid: PaidRequest): Run | undefined {
+    const key = keyOf(paid);
+    return this.#byPayer.has(key) ? undefined : this.#add(paid, paid.offer.amount, undefined);
   }
 
   /**
@@ -231,8 +250,10 @@ export class Runs {
 
   /** A payment has settled: its runs are paid for. */
   settled(payment: Payment): void {
-    for (const run of this.#runsOf(payment)) {
-      if (run.identity !== payment.claim.identity) continue;
+    const nowMs = this.#deps.now();
+    for (const run of this.#byPayer.get(keyOf(payment)) ?? NONE) {
+      if (run.untilMs <= nowMs) run.end();
+      if (run.untilMs <= nowMs || run.identity !== payment.claim.identity) continue;
       // A balance that was read before is too high by now.
       if (this.#asking.size > 0) this.#asking.delete(questionOf(payment, run.asset));
       run.settle();
@@ -268,11 +289,8 @@ export class Runs {
     if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
     const key = keyOf(paid);
     const runs = this.#byPayer.get(key) ?? new Set();
-    const forget = (run: Run) => {
-      runs.delete(run);
-      if (runs.size === 0 && this.#byPayer.get(key) === runs) this.#byPayer.delete(key);
-    };
-    const run = new Run(paid, amount, { nowMs: this.#deps.now(), forget, shared });
+    const place = { runs, key, byPayer: this.#byPayer };
+    const run = new Run(paid, amount, { nowMs: this.#deps.now(), place, shared });
     this.#byPayer.set(key, runs.add(run));
     return run;
   }

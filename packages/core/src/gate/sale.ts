@@ -38,13 +38,14 @@ import {
   resourceUrl,
 } from "../pricing/resource.js";
 import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import { mentionsPayments } from "../protocol/headers.js";
 import { isReason, type Reason } from "../protocol/reasons.js";
 import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
 import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
 import type { Leases } from "../settlement/leases.js";
 import type { OpenStore } from "../settlement/open-store.js";
-import { contextOf, explain, factsOf, withAmount } from "../settlement/outcome.js";
+import { contextOf, explain, factsOf, type PendingPayment, withAmount } from "../settlement/outcome.js";
 import { settlingContextOf } from "../settlement/settle.js";
 import type { PaymentRecord } from "../store/payment-store.js";
 import {
@@ -124,7 +125,8 @@ export interface Seller extends PaymentDeps {
   readonly signatures: SignatureChecks;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
   readonly openStore: Pick<OpenStore, "open">;
-  readonly leases: Pick<Leases, "ofRun" | "hold" | "drop" | "mayBeLost" | "isLost">;
+  /** `undefined`: the store does not renew leases. */
+  readonly leases: Pick<Leases, "fromNow" | "hold" | "drop" | "mayBeLost" | "isLost"> | undefined;
   readonly inFlight: InFlight;
   readonly draining: Pick<Draining, "isRefusing">;
   readonly runs: Runs;
@@ -240,9 +242,9 @@ function match(
   return { route, request, url, requestUrl, locate, arrival };
 }
 
-/** A request that has to be waited for, up to the claim: one request owns the payment, and the others get what its record says. */
+/** A request that has to be waited for, up to the claim. */
 async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Decision> {
-  const { store, leases, replay, events, now } = seller;
+  const { now } = seller;
   const { request, route: listed } = unpricedRequest;
   // A process that ends takes no more payments.
   if (seller.draining.isRefusing && hasPayment(request)) return respond(shuttingDown());
@@ -252,7 +254,8 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
 
   // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
   // what it supports.
-  await openStore(seller, unpricedRequest);
+  const opening = openStore(seller, unpricedRequest);
+  if (opening !== undefined) await opening;
   if (isPending(listed)) await seller.facilitator.ready();
   const decoded = decodePaymentOf(request);
   let matched = unpricedRequest;
@@ -273,7 +276,7 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
   if (refused !== undefined) return refuse(seller, matched, refused);
 
   // From here on the payment is bound to this request: its route, method, target, body and offer.
-  const bodyDigest = await digestBody(seller, matched, read);
+  const bodyDigest = request.digestBody === undefined ? "" : await digestBody(seller, matched, read);
   if (typeof bodyDigest !== "string") return bodyDigest;
   const payment = new Payment(seller, matched, read, bodyDigest);
   const untilMs = now() + seller.copyWaitMs;
@@ -282,10 +285,16 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
   const invalid = matched.route.validate === undefined ? undefined : await validate(seller, matched, payment);
   if (invalid !== undefined) return invalid;
 
+  return claim(seller, payment, untilMs);
+}
+
+/** One request owns the payment. The others get what its record says. */
+async function claim(seller: Seller, payment: Payment, untilMs: number): Promise<Decision> {
+  const { store, leases, replay, events, now } = seller;
   const { claim } = payment;
   for (;;) {
     const askedMs = now();
-    const claimed = await store.claim({ ...claim, leaseUntilMs: leases.ofRun(claim) });
+    const claimed = await store.claim({ ...claim, leaseUntilMs: leases?.fromNow() ?? claim.expiresAtMs });
     if (claimed.kind === "claimed") return await serve(seller, payment, askedMs);
     if (claimed.kind === "identifier_taken") {
       events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));
@@ -304,7 +313,7 @@ async function serve(seller: Seller, payment: Payment, askedMs: number): Promise
   const { inFlight, leases, events, store } = seller;
   const { claim } = payment;
   inFlight.begin(claim, payment.client);
-  leases.hold(claim, askedMs);
+  leases?.hold(claim, askedMs);
   if (events.hears("claimed")) events.emit("claimed", () => factsOf(payment));
   try {
     const decision = await admit(seller, payment);
@@ -313,7 +322,7 @@ async function serve(seller: Seller, payment: Payment, askedMs: number): Promise
     return decision;
   } catch (error) {
     // If the release fails, too, the claim expires.
-    void leases.drop(claim);
+    void leases?.drop(claim);
     try {
       await store.release(claim.identity, claim.owner);
     } catch {
@@ -326,8 +335,9 @@ async function serve(seller: Seller, payment: Payment, askedMs: number): Promise
 
 /** The facilitator verifies the payment, or settles it if the offer says so. Then its handler runs. */
 async function admit(seller: Seller, payment: Payment): Promise<Decision> {
-  const { hooks, offer } = payment;
-  const verdict = hooks.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(payment)) : undefined;
+  const { offer } = payment;
+  const hooks = payment.hooks.isSilent ? undefined : payment.hooks;
+  const verdict = hooks?.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(payment)) : undefined;
   if (verdict?.kind === "denied") return release(seller, payment, await denied(verdict, payment));
   let isVerified = verdict?.kind === "verified";
   if (isVerified) {
@@ -336,22 +346,17 @@ async function admit(seller: Seller, payment: Payment): Promise<Decision> {
     if (offer.settle === "metered" && countedAs !== undefined) isVerified = false;
     else payment.countedAs = offer.settle === "before" ? undefined : countedAs;
   }
-  if (offer.settle === "before") {
-    // A payment whose signature may be forged is verified first.
-    const mustVerify = !payment.isSigned && !isVerified;
-    const stop = mustVerify ? await verify(seller, payment) : undefined;
-    return stop ?? settleThenRun(seller, payment, mustVerify);
-  }
+  if (offer.settle === "before") return settleFirst(seller, payment, isVerified);
 
   // A payment that may be forged does not count as its payer's before it is verified.
-  const asked = seller.runs.ask(payment);
+  const asked = seller.runs.isShared ? seller.runs.ask(payment) : undefined;
   if (payment.isSigned || isVerified) asked?.start();
   let decision: Decision | undefined;
   let own: WrittenBody | undefined;
   try {
     decision = isVerified ? undefined : await verify(seller, payment);
     if (decision !== undefined) return decision;
-    const after = hooks.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(payment)) : undefined;
+    const after = hooks?.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(payment)) : undefined;
     if (after?.kind === "denied") return await release(seller, payment, denied(after, payment));
     own = after?.body;
     decision = await runVerified(seller, payment, asked);
@@ -397,24 +402,8 @@ async function verify(seller: Seller, payment: Payment): Promise<Responded | und
 async function runVerified(seller: Seller, payment: Payment, asked: SharedEntry | undefined): Promise<Decision> {
   const { runs, events, deadlines, facilitator, leases } = seller;
   const { offer, claim } = payment;
-  const others = asked && (await asked.others());
-  // The amount of some schemes is known only when the handler has run.
-  if (!offer.scheme.allowsLess && runs.mustSettleFirst(payment, others)) {
-    const decision = await settleThenRun(seller, payment, true);
-    if (decision.kind === "run") asked?.settle();
-    asked?.remove();
-    return decision;
-  }
-  if (runs.secondsToWait(payment, others) > 0) {
-    events.emit("denied", () => ({ ...factsOf(payment), by: "abandonedRuns" }));
-    return release(seller, payment, abandonedTooOften());
-  }
-  const begun = runs.begin(payment, { asked, others });
-  const run = begun instanceof Promise ? await begun : begun;
-  if (!(run instanceof Run)) {
-    events.emit("denied", () => ({ ...factsOf(payment), by: run.by }));
-    return release(seller, payment, tooManyPayments(run.retryAfterSeconds));
-  }
+  const run = (runs.isShared ? undefined : runs.beginAlone(payment)) ?? (await beginRun(seller, payment, asked));
+  if (!(run instanceof Run)) return run;
   let isRunning = false;
   try {
     const tooMuch = offer.settle === "metered" ? await expose(seller, payment) : undefined;
@@ -429,7 +418,7 @@ async function runVerified(seller: Seller, payment: Payment, asked: SharedEntry 
       events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
       return await release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
     }
-    if (leases.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
+    if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
     payment.run(run);
     isRunning = true;
     if (events.hears("admitted")) events.emit("admitted", () => factsOf(payment));
@@ -440,6 +429,27 @@ async function runVerified(seller: Seller, payment: Payment, asked: SharedEntry 
       if (offer.settle === "metered") seller.exposure.releaseSoon(payment);
     }
   }
+}
+
+/** Counts one more run of a payer who may have others; or decides, if he may not have one more. */
+async function beginRun(seller: Seller, payment: Payment, asked: SharedEntry | undefined): Promise<Run | Decision> {
+  const { runs, events } = seller;
+  const others = asked && (await asked.others());
+  // The amount of some schemes is known only when the handler has run.
+  if (!payment.scheme.allowsLess && runs.mustSettleFirst(payment, others)) {
+    const decision = await settleThenRun(seller, payment, true);
+    if (decision.kind === "run") asked?.settle();
+    asked?.remove();
+    return decision;
+  }
+  if (runs.secondsToWait(payment, others) > 0) {
+    events.emit("denied", () => ({ ...factsOf(payment), by: "abandonedRuns" }));
+    return release(seller, payment, abandonedTooOften());
+  }
+  const run = await runs.begin(payment, { asked, others });
+  if (run instanceof Run) return run;
+  events.emit("denied", () => ({ ...factsOf(payment), by: run.by }));
+  return release(seller, payment, tooManyPayments(run.retryAfterSeconds));
 }
 
 /** A metered response goes out before it is paid: only if the seller's limits, and what the payer has on chain, allow it. */
@@ -460,6 +470,13 @@ async function expose(seller: Seller, payment: Payment): Promise<Responded | und
     default:
       return release(seller, payment, tooMuchExposure());
   }
+}
+
+/** `settle: "before"`: a payment whose signature may be forged is verified first. */
+async function settleFirst(seller: Seller, payment: Payment, isVerified: boolean): Promise<Decision> {
+  const mustVerify = !payment.isSigned && !isVerified;
+  const stop = mustVerify ? await verify(seller, payment) : undefined;
+  return stop ?? settleThenRun(seller, payment, mustVerify);
 }
 
 /** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
@@ -490,7 +507,7 @@ async function settleThenRun(seller: Seller, payment: Payment, isVerified: boole
     const response = notSettled(route, occasion, settled, payment.proof);
     return respond(await bodies.settlementFailed(payment, receipt, response));
   }
-  if (leases.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
+  if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
   events.emit("admitted", () => factsOf(payment));
   const about = { settleResponses: settled.extensionResponses, added: settled.added };
   return { kind: "run", admission: settledRuns.start(payment, settled.receipt, about) };
@@ -507,14 +524,15 @@ export async function finish(seller: Seller, payment: Payment, given: HandlerRes
   }
   const closed = payment.amount?.close() ?? "missing";
   const amount = typeof closed === "bigint" ? closed : undefined;
-  const isContradicted = contradicts(given.headers, { paid: payment, amount }, seller);
-  const response = withoutPayments(given);
+  const isMentioned = mentionsPayments(given.headers);
+  const isContradicted = isMentioned && contradicts(given.headers, { paid: payment, amount }, seller);
+  const response = isMentioned ? withoutPayments(given) : given;
   let released: Release;
   try {
     released = await charge(seller, payment, response, isContradicted ? "contradicted" : closed);
   } catch {
     logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
-    void leases.drop(claim);
+    void leases?.drop(claim);
     payment.tellCancelled("failed");
     released = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
   }
@@ -533,7 +551,8 @@ async function charge(
   const { settler, bodies, logger, now } = seller;
   const { route, hooks, claim, payer, occasion, counted } = payment;
   const { network } = payment.offer.requirements;
-  const verdict = isCharged(payment, response, seller);
+  const isPlainSale = route.chargeable === undefined && response.status >= 200 && response.status < 300;
+  const verdict = isPlainSale || isCharged(payment, response, seller);
   if (verdict === "unknown") {
     await payment.giveUp("not_chargeable");
     return { kind: "replace", response: notDecided() };
@@ -553,10 +572,10 @@ async function charge(
     await payment.giveUp("not_chargeable");
     return { kind: "replace", response: instead };
   }
-  const charged = withAmount(payment, amount);
-  const denial = hooks.asks("beforeSettle")
-    ? await hooks.ask("beforeSettle", settlingContextOf(charged, response))
-    : undefined;
+  const charged: PendingPayment =
+    amount === payment.offer.amount ? payment : withAmount<PendingPayment>(payment, amount);
+  const isAsked = !hooks.isSilent && hooks.asks("beforeSettle");
+  const denial = isAsked ? await hooks.ask("beforeSettle", settlingContextOf(charged, response)) : undefined;
   if (denial !== undefined) {
     await payment.giveUp("denied");
     const receipt = deniedReceipt(denial, payer, network);
@@ -632,7 +651,7 @@ async function respondFor(
 
 /** The handler does not run, and the payment can be used again. Rejects if the store fails. */
 async function release({ leases, store }: Seller, { claim }: Payment, response: AwaitedResponse): Promise<Responded> {
-  void leases.drop(claim);
+  void leases?.drop(claim);
   await store.release(claim.identity, claim.owner);
   return respond(response instanceof Promise ? await response : response);
 }

@@ -10,7 +10,7 @@ import { contextOf } from "../settlement/outcome.js";
 import { type ChargingDeps, contradicts, isCharged, logRefused } from "./charging.js";
 import type { Admission, HeldAdmission, PrepaidAdmission } from "./decision.js";
 import type { Deliveries, Proof } from "./delivery.js";
-import { createPayment, createSettledAmount, HandlerSignal } from "./handler.js";
+import { createSettledAmount, HandlerSignal, HandlersPayment } from "./handler.js";
 import type { InFlight } from "./in-flight.js";
 import type { RetryTokens } from "./proof.js";
 import type { PaidRequest } from "./request.js";
@@ -170,7 +170,7 @@ export class SettledRuns {
         remedy: "the money has moved: return it yourself, or settle after the handler",
       });
     });
-    return { run, amount, payment: createPayment(paid, charged, run) };
+    return { run, amount, payment: new HandlersPayment(paid, charged, run) };
   }
 
   /** What clients get of what facilitators say about listings. */

@@ -10,7 +10,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import type { ClaimRequest, Owned, PaymentRecord, PaymentStore } from "../store/payment-store.js";
+import type { Owned, PaymentRecord, PaymentStore } from "../store/payment-store.js";
 
 /** How long a lease lasts that is renewed. */
 const LEASE_MS = 8_000;
@@ -31,8 +31,6 @@ export function nextOwner(): string {
 /** What leases need. */
 export interface LeasesDeps {
   readonly store: Pick<PaymentStore, "renew" | "find">;
-  /** How long a settlement takes at most. The lease of a settlement in a store that cannot renew. */
-  readonly settleMs: number;
   readonly logger: Logger;
   readonly now: () => number;
   readonly timer: StartTimer;
@@ -43,17 +41,19 @@ interface Held extends Owned {
   untilMs: number;
 }
 
-/** The leases of this process. One timer renews all of them, and runs only while there are any. */
+/**
+ * The leases of this process in a store that renews them. One timer renews all of them, and runs only while there are any.
+ *
+ * A store that cannot renew has none of these: a lease there is as long as the work may take. It ends with the payment for a handler, and
+ * with the settlement.
+ */
 export class Leases {
-  /** Whether leases are renewed. Otherwise they are as long as the work may take, and end with the settlement. */
-  readonly areRenewed: boolean;
   readonly #deps: LeasesDeps;
   readonly #held = new Map<string, Held>();
   #isTimerRunning = false;
   #renewing: Promise<void> | undefined;
 
   constructor(deps: LeasesDeps) {
-    this.areRenewed = deps.store.renew !== undefined;
     this.#deps = deps;
   }
 
@@ -62,14 +62,9 @@ export class Leases {
     return this.#held.size;
   }
 
-  /** The end of a lease that begins now, for a claim or its handler. Without renewal, no handler runs for longer than its payment. */
-  ofRun({ expiresAtMs }: Pick<ClaimRequest, "expiresAtMs">): number {
-    return this.areRenewed ? this.#deps.now() + LEASE_MS : expiresAtMs;
-  }
-
-  /** The end of a lease that begins now, for a settlement. */
-  ofSettlement(): number {
-    return this.#deps.now() + (this.areRenewed ? LEASE_MS : this.#deps.settleMs);
+  /** The end of a lease that begins now. */
+  fromNow(): number {
+    return this.#deps.now() + LEASE_MS;
   }
 
   /** Whether the lease of a run is renewed. */
@@ -83,7 +78,6 @@ export class Leases {
    * @param sinceMs - When the store was asked for it. Default: now.
    */
   hold({ identity, owner }: Owned, sinceMs: number = this.#deps.now()): void {
-    if (!this.areRenewed) return;
     this.#held.set(owner, { identity, owner, untilMs: sinceMs + LEASE_MS });
     if (!this.#isTimerRunning) this.#startTimer();
   }
@@ -101,7 +95,7 @@ export class Leases {
    * a handler runs.
    */
   mayBeLost({ owner }: Owned): boolean {
-    return this.areRenewed && this.#deps.now() >= (this.#held.get(owner)?.untilMs ?? 0);
+    return this.#deps.now() >= (this.#held.get(owner)?.untilMs ?? 0);
   }
 
   /** Asks the store whether another run has the place of this one. Its lease is dropped then. Rejects if the store fails. */

@@ -30,6 +30,7 @@ const LOOK_EVERY_MS = 60_000;
 /** A store that is opened before its first use. */
 export class OpenStore {
   readonly #deps: OpenStoreDeps;
+  readonly #canAsk: boolean;
   #secret: Uint8Array;
   #isOpen: boolean;
   #askedAtMs = 0;
@@ -39,6 +40,7 @@ export class OpenStore {
   constructor(deps: OpenStoreDeps) {
     const { quoteSecret } = deps;
     this.#deps = deps;
+    this.#canAsk = deps.store.ready !== undefined || deps.store.keep !== undefined;
     this.#secret = quoteSecret ?? randomBytes(32);
     this.#isOpen = !this.#canAsk;
   }
@@ -57,11 +59,6 @@ export class OpenStore {
       });
     }
     return undefined;
-  }
-
-  get #canAsk(): boolean {
-    const { store } = this.#deps;
-    return store.ready !== undefined || store.keep !== undefined;
   }
 
   #openOnce(): Promise<void> {

@@ -10,7 +10,7 @@ import type { SettlementResponse } from "../protocol/documents.js";
 import { createOffer } from "../scheme/offer.js";
 import type { ChainFinding, SignatureFinding } from "../scheme/scheme.js";
 import { CLAIM } from "../store/memory-store.fixture.js";
-import { type Attempt, explain, type PendingPayment, reachOutcome } from "./outcome.js";
+import { type Attempt, explain, moveMoney, type PendingPayment } from "./outcome.js";
 
 const OFFER = createOffer(
   createTestScheme(),
@@ -46,7 +46,7 @@ function failure(code: string, outcome: "none" | "unknown", more = {}): Facilita
 async function settleWith(result: unknown, repeated: boolean, task: Partial<Attempt> = {}) {
   const fake: Facilitator = Object.assign(createFakeFacilitator(), { settles: result });
   const facilitator = createFacilitatorPool([{ facilitator: fake, name: "fake" }]);
-  return await reachOutcome(
+  return await moveMoney(
     { payment: PAYMENT, facilitator: undefined, isRepeated: repeated, ...task },
     { facilitator, logger: SILENT, ...CHAINLESS },
   );
@@ -64,7 +64,7 @@ test.each<[facilitator: string | undefined, expected: object]>([
     },
   };
   const task = { payment: PAYMENT, facilitator, isRepeated: false };
-  expect((await reachOutcome(task, { facilitator: pool, logger: SILENT, ...CHAINLESS })).kind).toBe("settled");
+  expect((await moveMoney(task, { facilitator: pool, logger: SILENT, ...CHAINLESS })).kind).toBe("settled");
   expect(given).toStrictEqual([REQUEST, expected]);
 });
 
@@ -155,7 +155,7 @@ describe("the outcome of a settlement", () => {
     const facilitator = { settle: async () => ({ ...DONE, transaction: "" }) };
     const rpc = new Map([[NETWORK, {} as RpcNode]]);
     const task = { payment: { ...PAYMENT, scheme }, facilitator: undefined, isRepeated: false };
-    const outcome = await reachOutcome(task, { facilitator, logger: SILENT, ...CHAINLESS, rpc });
+    const outcome = await moveMoney(task, { facilitator, logger: SILENT, ...CHAINLESS, rpc });
     expect(outcome.kind).toBe(kind);
     if (outcome.kind === "settled") expect(outcome.receipt.transaction).toBe(TX);
   });

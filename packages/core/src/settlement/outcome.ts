@@ -42,7 +42,7 @@ export interface PendingPayment {
   /** The extensions that have a say in its receipt. Default: none, or its route is not known. */
   readonly asked?: ReceiptExtensions | undefined;
   /** The hooks of its route. Default: the seller's, as its route is not known. */
-  readonly hooks?: Pick<Hooks, "tell" | "hearsOfPaid" | "paid"> | undefined;
+  readonly hooks?: Pick<Hooks, "isSilent" | "tell" | "hearsOfPaid" | "paid"> | undefined;
 }
 
 /** The extensions of a route, as far as its payments go. */
@@ -128,41 +128,36 @@ export const SEARCH_MS = 8_000;
  * Moves the money, or finds out whether it has moved. Safe to repeat: a chain takes each payment once. A transaction that is not
  * deep enough in the chain, or has disappeared from it, is an unknown outcome. Never rejects.
  */
-export async function reachOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
-  const outcome = await attemptOutcome(attempt, deps);
-  if (outcome.kind !== "settled" || outcome.receipt.transaction === "") return outcome;
-  const wanted = deps.confirmationsOn(attempt.payment.facilitatorRequest.paymentRequirements.network);
-  if (wanted === 0) return outcome;
-  const isDeep = await isConfirmed(attempt.payment, { transaction: outcome.receipt.transaction, wanted }, deps);
-  return isDeep ? outcome : { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
-}
-
-async function attemptOutcome(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
+export async function moveMoney(attempt: Attempt, deps: OutcomeDeps): Promise<Outcome> {
   const { payment, facilitator, isRepeated, isVerified } = attempt;
   const { payer, claim, facilitatorRequest: request } = payment;
   const { network, amount } = request.paymentRequirements;
   // Nothing to move: the authorization runs out unused.
   if (amount === "0") return settled(payment, "");
-  const found = isRepeated ? await searchChain(payment, deps) : undefined;
-  if (found !== undefined) return found;
-  try {
-    const { identity } = claim;
-    const options = {
-      ...{ payment: identity, payer },
-      ...(isVerified === false ? { isVerified } : {}),
-      ...(facilitator === undefined ? {} : { facilitator }),
-    };
-    const response = await deps.facilitator.settle(request, options);
-    attempt.onExtensionResponses?.(response.extensionResponses);
-    const judged = judge(attempt, response, deps);
-    return judged instanceof Promise ? await judged : judged;
-  } catch (error) {
-    const failure = error instanceof FacilitatorError ? error : undefined;
-    // An earlier attempt may have moved the money, even if this one was never sent.
-    const kind = failure?.outcome === "none" && !isRepeated ? "unsent" : "unknown";
-    deps.logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
-    return { kind, retryAfterSeconds: secondsToWait(error) ?? RETRY_AFTER_SECONDS };
+  let outcome = isRepeated ? await searchChain(payment, deps) : undefined;
+  if (outcome === undefined) {
+    try {
+      const response = await deps.facilitator.settle(request, {
+        ...{ payment: claim.identity, payer },
+        ...(isVerified === false ? { isVerified } : {}),
+        ...(facilitator === undefined ? {} : { facilitator }),
+      });
+      if (response.extensionResponses !== undefined) attempt.onExtensionResponses?.(response.extensionResponses);
+      const judged = judge(attempt, response, deps);
+      outcome = judged instanceof Promise ? await judged : judged;
+    } catch (error) {
+      const failure = error instanceof FacilitatorError ? error : undefined;
+      // An earlier attempt may have moved the money, even if this one was never sent.
+      const kind = failure?.outcome === "none" && !isRepeated ? "unsent" : "unknown";
+      deps.logger.error(`settlement_${kind}`, { network, payer, ...explain(error) });
+      return { kind, retryAfterSeconds: secondsToWait(error) ?? RETRY_AFTER_SECONDS };
+    }
   }
+  if (outcome.kind !== "settled" || outcome.receipt.transaction === "") return outcome;
+  const wanted = deps.confirmationsOn(network);
+  if (wanted === 0) return outcome;
+  const isDeep = await isConfirmed(payment, { transaction: outcome.receipt.transaction, wanted }, deps);
+  return isDeep ? outcome : { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
 }
 
 /** Reads a facilitator's response. It is compared with the terms before it is believed, and with the chain if it is in doubt. */
@@ -172,21 +167,22 @@ function judge(
   deps: OutcomeDeps,
 ): Outcome | Promise<Outcome> {
   const { success, errorReason, transaction } = response;
-  const isRefused = isRepeated ? canNeverSettle(payment, response) : isFinal(response);
-  if (!success && isRefused) return rejected(payment, response);
+  if (!success && (isRepeated ? canNeverSettle(payment, response) : isFinal(response)))
+    return rejected(payment, response);
   const saysSettled = success || (isRepeated && errorReason === "payment_already_settled");
   const differsIn = saysSettled ? findDifference(payment, response) : undefined;
-  const lacks = saysSettled && transaction === "" ? "transaction" : undefined;
+  const isNamed = transaction !== "";
+  // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
+  if (saysSettled && differsIn === undefined && isNamed && (success || !canSearch(payment, deps)))
+    return settled(payment, transaction, response);
   const doubt = (): Outcome => {
     const { network } = payment.facilitatorRequest.paymentRequirements;
     const reason = isReason(errorReason) ? errorReason : undefined;
+    const lacks = saysSettled && !isNamed ? "transaction" : undefined;
     deps.logger.error("settlement_unknown", { network, payer: payment.payer, reason, differsIn, lacks });
     return { kind: "unknown", retryAfterSeconds: RETRY_AFTER_SECONDS };
   };
   if (!saysSettled || differsIn !== undefined) return doubt();
-  // "Settled before" is checked on chain where that is possible, and money that moved has a transaction.
-  const isBelieved = lacks === undefined && (success || !canSearch(payment, deps));
-  if (isBelieved) return settled(payment, transaction, response);
   return searchChain(payment, deps).then((found) => found ?? doubt());
 }
 
@@ -258,30 +254,26 @@ function findDifference(
 
 /** Only known fields go to the client. */
 function settled(
-  payment: PendingPayment,
+  { scheme, payer, facilitatorRequest }: PendingPayment,
   transaction: string,
   { payer: named, extra }: Partial<SettlementResponse> = {},
 ): Extract<Outcome, { readonly kind: "settled" }> {
-  const { network, amount } = payment.facilitatorRequest.paymentRequirements;
-  const payer = payerOf(payment, named);
-  const receipt = { success: true, payer, transaction, network, amount };
+  const { network, amount } = facilitatorRequest.paymentRequirements;
+  // The facilitator names the payer only where the scheme cannot read who pays.
+  const paying = scheme.knowsPayer === false ? named || payer : payer;
+  const receipt = { success: true, payer: paying, transaction, network, amount };
   return { kind: "settled", receipt: extra === undefined ? receipt : { ...receipt, extra } };
 }
 
 /** Of a facilitator's own text, only a reason goes to the client. */
 function rejected(
-  payment: PendingPayment,
+  { scheme, payer, facilitatorRequest }: PendingPayment,
   { errorReason, transaction, payer: named }: Pick<SettlementResponse, "errorReason" | "transaction" | "payer">,
 ): Outcome {
-  const { network } = payment.facilitatorRequest.paymentRequirements;
-  const payer = payerOf(payment, named);
+  const { network } = facilitatorRequest.paymentRequirements;
+  const paying = scheme.knowsPayer === false ? named || payer : payer;
   const reason = isReason(errorReason) ? errorReason : "unexpected_settle_error";
-  return { kind: "rejected", receipt: { success: false, errorReason: reason, payer, transaction, network } };
-}
-
-/** The payer for a receipt. @param named - By the facilitator. It counts only if the scheme cannot read who pays. */
-function payerOf({ scheme, payer }: PendingPayment, named: string | undefined): string {
-  return scheme.knowsPayer === false ? named || payer : payer;
+  return { kind: "rejected", receipt: { success: false, errorReason: reason, payer: paying, transaction, network } };
 }
 
 /** Whether the scheme can search a chain, and the seller named a node. */

@@ -5,7 +5,6 @@ import { createOffer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import { CLAIM } from "../store/memory-store.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
 import { SettlementRecovery } from "./recovery.js";
 
@@ -48,7 +47,7 @@ async function recover(scheme: Scheme, payments: readonly { readonly nonce: stri
     events: createPaymentEvents(logger, now),
     inFlight: { find: () => undefined, end: () => {} },
     exposure: { owes: () => {} },
-    leases: new Leases({ store: { find: () => undefined }, settleMs: 60_000, logger, now, timer: () => () => {} }),
+    leases: undefined,
     settler: {
       async settle(payment) {
         settled.push(payment);

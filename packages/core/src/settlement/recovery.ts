@@ -30,7 +30,7 @@ export interface RecoveryDeps {
   readonly store: PaymentStore;
   readonly settler: Pick<Settler, "settle">;
   /** An unknown outcome keeps its lease until the payment is no longer tried. */
-  readonly leases: Pick<Leases, "drop" | "holds">;
+  readonly leases: Pick<Leases, "drop" | "holds"> | undefined;
   readonly inFlight: {
     /** The request in this process that works on a payment, if any. */
     find(identity: string): object | undefined;
@@ -114,7 +114,7 @@ export class SettlementRecovery {
   /** Tries a payment again after a while. A payment that waits already keeps its turn. */
   add(payment: PendingPayment, retryAfterSeconds: number): void {
     const { claim } = payment;
-    if (this.#isClosed) return void this.#deps.leases.drop(claim);
+    if (this.#isClosed) return void this.#deps.leases?.drop(claim);
     const waiting = this.#waiting.get(claim.identity);
     if (waiting !== undefined) return void this.#waiting.set(claim.identity, { ...waiting, claim });
     this.#schedule({ payment, untilMs: this.#untilMs(payment), tries: 0 }, retryAfterSeconds);
@@ -258,7 +258,7 @@ export class SettlementRecovery {
     const waiting = this.#waiting.get(identity);
     this.#waiting.delete(identity);
     waiting?.stop();
-    if (waiting !== undefined) void this.#deps.leases.drop(waiting.claim);
+    if (waiting !== undefined) void this.#deps.leases?.drop(waiting.claim);
   }
 
   /** Settles what the record says is unfinished. Never rejects. @param attempt - Counts those that this process knows of. */
@@ -280,7 +280,7 @@ export class SettlementRecovery {
     if (inFlight.find(record.identity) !== undefined) return LEFT;
     // A lease of this process, where nothing is in flight: the store failed to record that the outcome is unknown.
     const isAtWork = record.state === "settling" || record.state === "metering";
-    const leftMs = isAtWork && !leases.holds(record) ? leaseLeft(record, now()) : 0;
+    const leftMs = isAtWork && leases?.holds(record) !== true ? leaseLeft(record, now()) : 0;
     if (leftMs > 0) return { kind: "left", retryAfterSeconds: Math.ceil(leftMs / 1000) };
 
     const { identity, owner, facilitator, answer: response, state } = record;

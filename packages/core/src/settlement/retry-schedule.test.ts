@@ -5,7 +5,6 @@ import { createTestScheme, NETWORK } from "../gate/shop.fixture.js";
 import type { StartTimer } from "../options.js";
 import { CLAIM } from "../store/memory-store.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
-import { Leases } from "./leases.js";
 import type { PendingPayment } from "./outcome.js";
 import { SettlementRecovery } from "./recovery.js";
 import type { Settled } from "./settle.js";
@@ -40,7 +39,7 @@ function createSchedule({ random = (): number => 0.5, outcomes = [] as Settled[]
     events: createPaymentEvents(SILENT, now),
     inFlight: { find: () => undefined, end: () => {} },
     exposure: { owes: () => {} },
-    leases: new Leases({ store: { find: () => undefined }, settleMs: 60_000, logger: SILENT, now, timer }),
+    leases: undefined,
     settler: {
       async settle({ claim }) {
         attempts.push(claim.identity);

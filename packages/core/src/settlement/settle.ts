@@ -20,10 +20,10 @@ import type { Listings } from "./listings.js";
 import {
   contextOf,
   factsOf,
+  moveMoney,
   type Outcome,
   type OutcomeDeps,
   type PendingPayment,
-  reachOutcome,
   withoutRequest,
 } from "./outcome.js";
 
@@ -97,8 +97,11 @@ export interface SettlerDeps extends OutcomeDeps {
   readonly listings: Pick<Listings, "note">;
   readonly findings: Pick<Findings, "add">;
   readonly events: PaymentEvents;
-  readonly hooks: Pick<Hooks, "tell" | "hearsOfPaid" | "paid">;
-  readonly leases: Pick<Leases, "areRenewed" | "hold" | "drop" | "ofSettlement">;
+  readonly hooks: Pick<Hooks, "isSilent" | "tell" | "hearsOfPaid" | "paid">;
+  /** `undefined`: leases are not renewed. They are as long as a settlement may take. */
+  readonly leases: Pick<Leases, "hold" | "drop" | "fromNow"> | undefined;
+  /** How long a settlement takes at most. */
+  readonly settleMs: number;
   readonly now: () => number;
   /** Counts metered responses that are not paid for. */
   readonly exposure: {
@@ -155,7 +158,7 @@ export class Settler {
     const { identity, owner } = claim;
     const facilitator = start.facilitator ?? pool.facilitatorOf(identity);
     const isTakenOver = start.owner !== owner;
-    leases.hold(claim);
+    leases?.hold(claim);
     let isOurs = false;
     try {
       isOurs = await store.transition({
@@ -165,22 +168,22 @@ export class Settler {
         owner: start.owner,
         newOwner: owner,
         request,
-        leaseUntilMs: leases.ofSettlement(),
+        leaseUntilMs: this.#leaseUntilMs(),
         ...(facilitator === undefined ? {} : { facilitator }),
         ...(start.response === undefined ? {} : { answer: start.response }),
         ...(isTakenOver ? markOf(start) : {}),
       });
     } finally {
-      if (!isOurs) void leases.drop(claim);
+      if (!isOurs) void leases?.drop(claim);
       // Its lease is the new owner's, or another process has it.
-      if (isTakenOver) void leases.drop({ owner: start.owner });
+      if (isTakenOver) void leases?.drop({ owner: start.owner });
     }
     if (!isOurs) return { kind: "lost" };
     inFlight.settling(claim, start.waiting?.client);
 
     const startedMs = now();
     let extensionResponses: ExtensionResponses | undefined;
-    const reached = await reachOutcome(
+    const reached = await moveMoney(
       {
         payment,
         facilitator: start.facilitator,
@@ -192,7 +195,8 @@ export class Settler {
       },
       this.#deps,
     );
-    let outcome = isNoted(payment, reached) ? await noteOn(payment, reached, start) : reached;
+    const isNoted = reached.kind === "settled" && payment.asked?.asksAboutReceipts === true;
+    let outcome = isNoted ? await noteOn(payment, reached, start) : reached;
     let record = await this.#record(payment, outcome, start, startedMs);
     if (record === "repeated") {
       outcome = this.#doubt(payment, outcome);
@@ -200,49 +204,45 @@ export class Settler {
     }
     if (outcome.kind === "settled") this.#deps.runs.settled(payment);
     if (record === "overtaken") return { kind: "overtaken" };
-    if (record === "failed" && start.runsHandler && leases.areRenewed) {
+    if (record === "failed" && start.runsHandler && leases !== undefined) {
       void leases.drop(claim);
       return { kind: "unknown", retryAfterSeconds: UNRECORDED_RETRY_SECONDS };
     }
-    const wasStreamed = isStreamed(payment, start);
-    this.#count(payment, outcome, wasStreamed);
-    this.#log(payment, outcome, start);
-    this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs: now() - startedMs });
-    // A payment whose outcome the store did not record is settled again, and the hook called then.
-    const { hooks = this.#deps.hooks } = payment;
-    let added: PaidHeaders | undefined;
-    if (outcome.kind === "settled" && record === "done" && hooks.hearsOfPaid) {
-      const takesHeaders = start.waiting !== undefined && !wasStreamed;
-      const told = hooks.paid(() => settledContextOf(payment, outcome.receipt, start), { takesHeaders });
-      if (start.waiting !== undefined) added = await told;
-    }
-    if (wasStreamed && (outcome.kind === "rejected" || outcome.kind === "unsent")) return this.#due(payment, outcome);
-    return extensionResponses === undefined && added === undefined
-      ? outcome
-      : { ...outcome, extensionResponses, added };
+    return this.#conclude(payment, outcome, start, { startedMs, isRecorded: record === "done", extensionResponses });
   }
 
-  #soldBy(
+  /** The outcome is written down, as far as it can be: those who want to know of it are told. */
+  #conclude(
     payment: PendingPayment,
-    { receipt }: SettledOutcome,
-    { from, facilitator, attempt }: SettlementStart,
-    startedMs: number,
-  ): KeptSale {
-    const { ledger, facilitator: pool, now } = this.#deps;
-    const settledAtMs = now();
-    return ledger.sold(payment, {
-      receipt,
-      settledAtMs,
-      latencyMs: settledAtMs - startedMs,
-      attempt: attempt ?? (from === "claimed" || from === "metering" ? 1 : 2),
-      facilitator: facilitator ?? pool.facilitatorOf(payment.claim.identity),
-    });
+    outcome: Outcome,
+    start: SettlementStart,
+    about: {
+      readonly startedMs: number;
+      readonly isRecorded: boolean;
+      readonly extensionResponses: ExtensionResponses | undefined;
+    },
+  ): Settled | Promise<Settled> {
+    const { startedMs, isRecorded, extensionResponses } = about;
+    const isMetered = payment.claim.mode === "metered";
+    const wasStreamed = isMetered && isStreamed(payment, start);
+    if (isMetered) this.#count(payment, outcome, wasStreamed);
+    const durationMs = this.#deps.now() - startedMs;
+    if (outcome.kind === "settled") this.#tellSettled(payment, outcome.receipt, start, durationMs);
+    else this.#tell(payment, outcome, { isNews: outcome.kind !== start.from, durationMs });
+    // A payment whose outcome the store did not record is settled again, and the hook called then.
+    const { hooks = this.#deps.hooks } = payment;
+    if (outcome.kind === "settled" && isRecorded && !hooks.isSilent && hooks.hearsOfPaid) {
+      const takesHeaders = start.waiting !== undefined && !wasStreamed;
+      const told = hooks.paid(() => settledContextOf(payment, outcome.receipt, start), { takesHeaders });
+      if (start.waiting !== undefined) return told.then((added) => ({ ...outcome, extensionResponses, added }));
+    }
+    if (wasStreamed && (outcome.kind === "rejected" || outcome.kind === "unsent")) return this.#due(payment, outcome);
+    return extensionResponses === undefined ? outcome : { ...outcome, extensionResponses };
   }
 
   /** What a metered response may still cost the seller. */
   #count(payment: PendingPayment, { kind }: Outcome, wasStreamed: boolean): void {
     const { exposure } = this.#deps;
-    if (payment.claim.mode !== "metered") return;
     if (kind === "settled" || !wasStreamed) exposure.releaseSoon(payment);
     else exposure.owes(payment, { isDue: kind !== "unknown" });
   }
@@ -264,7 +264,7 @@ export class Settler {
    */
   #doubt(payment: PendingPayment, outcome: Outcome): Outcome {
     const { leases, logger, findings } = this.#deps;
-    leases.hold(payment.claim);
+    leases?.hold(payment.claim);
     if (outcome.kind !== "settled" || outcome.isFound === true) return outcome;
     const { route, network, payer } = factsOf(payment);
     logger.error("settlement_unknown", { route, network, payer, repeats: idOf(outcome.receipt) });
@@ -284,26 +284,8 @@ export class Settler {
     isRepeated = false,
   ): Promise<"done" | "overtaken" | "repeated" | "failed"> {
     const { store, leases, logger, ledger } = this.#deps;
-    const { claim } = payment;
-    const { identity, owner } = claim;
-    const isShared = leases.areRenewed;
-    const { isAtWork, ...after } = isStreamed(payment, start)
-      ? changesAfterStream(payment, outcome, { isShared })
-      : changesAfter(outcome, start, { claim, isShared });
-    const changes = { ...this.#holderAfter(outcome, start, identity), ...after };
-    if (!isAtWork) void leases.drop(claim);
-    const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
-    const sold = outcome.kind === "settled" ? this.#soldBy(payment, outcome, start, startedMs) : undefined;
-    const entry = sold && ledger.entryOf(sold);
-    const recorded = entry === undefined ? {} : { entry };
-    const paidBy: { transaction?: string } = {};
-    if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
-      const { network, transaction } = outcome.receipt;
-      // In one spelling.
-      const id = HEX.test(transaction) ? `0x${transaction.slice(-64).toLowerCase()}` : transaction;
-      paidBy.transaction = `${canonicalNetwork(network)}|${id}`;
-    }
-    const change = { identity, from: "settling", owner, leaseUntilMs, ...changes, ...paidBy, ...recorded } as const;
+    const { identity, owner } = payment.claim;
+    const { change, sold } = this.#changeTo(payment, outcome, start, { startedMs, isRepeated });
     try {
       if (await changeSurely(store, change)) {
         if (sold !== undefined) ledger.settled(sold);
@@ -311,7 +293,7 @@ export class Settler {
       }
       const record = await store.find(identity);
       if (record !== undefined && record.owner !== owner) {
-        void leases.drop(claim);
+        void leases?.drop(payment.claim);
         return "overtaken";
       }
       if (record?.state === "settling" && change.transaction !== undefined) return "repeated";
@@ -322,46 +304,88 @@ export class Settler {
     return "failed";
   }
 
-  /** Which facilitator has the payment: none if it was never sent, otherwise the one that was told. */
-  #holderAfter(outcome: Outcome, start: SettlementStart, identity: string): Pick<Transition, "facilitator"> {
-    if (outcome.kind === "unsent") return { facilitator: null };
-    if (start.facilitator !== undefined) return {};
-    const facilitator = this.#deps.facilitator.facilitatorOf(identity);
-    return facilitator === undefined ? {} : { facilitator };
+  /** What the record becomes, and what it has sold. */
+  #changeTo(
+    payment: PendingPayment,
+    outcome: Outcome,
+    start: SettlementStart,
+    { startedMs, isRepeated }: { readonly startedMs: number; readonly isRepeated: boolean },
+  ): { readonly change: Transition; readonly sold: KeptSale | undefined } {
+    const { leases, ledger, now, facilitator: pool } = this.#deps;
+    const { claim } = payment;
+    const { identity, owner } = claim;
+    const isShared = leases !== undefined;
+    const { isAtWork, ...after } =
+      claim.mode === "metered" && isStreamed(payment, start)
+        ? changesAfterStream(payment, outcome, { isShared })
+        : changesAfter(outcome, start, { claim, isShared });
+    // Which facilitator has the payment: none if it was never sent, otherwise the one that was told.
+    const told = start.facilitator ?? pool.facilitatorOf(identity);
+    const holder: Pick<Transition, "facilitator"> =
+      outcome.kind === "unsent"
+        ? { facilitator: null }
+        : start.facilitator !== undefined || told === undefined
+          ? {}
+          : { facilitator: told };
+    if (!isAtWork) void leases?.drop(claim);
+    const leaseUntilMs = isAtWork ? this.#leaseUntilMs() : null;
+    let sold: KeptSale | undefined;
+    const recorded: { entry?: NewLedgerEntry; transaction?: string } = {};
+    if (outcome.kind === "settled") {
+      const { receipt } = outcome;
+      const settledAtMs = now();
+      sold = ledger.sold(payment, {
+        ...{ receipt, settledAtMs, latencyMs: settledAtMs - startedMs, facilitator: told },
+        attempt: start.attempt ?? (start.from === "claimed" || start.from === "metering" ? 1 : 2),
+      });
+      const entry = ledger.entryOf(sold);
+      if (entry !== undefined) recorded.entry = entry;
+      if (!isRepeated && receipt.transaction !== "") {
+        const { network, transaction } = receipt;
+        // In one spelling.
+        const id = HEX.test(transaction) ? `0x${transaction.slice(-64).toLowerCase()}` : transaction;
+        recorded.transaction = `${canonicalNetwork(network)}|${id}`;
+      }
+    }
+    const change: Transition = {
+      ...{ identity, from: "settling", owner, leaseUntilMs },
+      ...{ ...holder, ...after, ...recorded },
+    };
+    return { change, sold };
   }
 
-  /** Settlements that were refused, and those whose outcome was open and is now known. An unknown outcome is logged where it is seen. */
-  #log(payment: PendingPayment, outcome: Outcome, { from, owner }: SettlementStart): void {
-    const { logger } = this.#deps;
-    const about = () => {
+  #tellSettled(
+    payment: PendingPayment,
+    receipt: SettlementResponse,
+    { from, owner }: SettlementStart,
+    durationMs: number,
+  ): void {
+    const { events, logger } = this.#deps;
+    const { hooks = this.#deps.hooks } = payment;
+    // An unknown outcome is logged where it is seen; that it is known by now, here.
+    if (from === "unknown" || from === "due" || owner !== payment.claim.owner) {
       const { route, network, payer, asset, amount } = factsOf(payment);
-      return { route, network, payer, asset, amount };
-    };
-    if (outcome.kind === "rejected") {
-      logger.warn("settlement_rejected", { ...about(), reason: outcome.receipt.errorReason });
-    } else if (outcome.kind === "settled" && (from === "unknown" || from === "due" || owner !== payment.claim.owner)) {
-      logger.info("settlement_recovered", { ...about(), transaction: idOf(outcome.receipt) });
+      logger.info("settlement_recovered", { route, network, payer, asset, amount, transaction: idOf(receipt) });
     }
+    const { transaction } = receipt;
+    if (events.hears("settled")) events.emit("settled", () => ({ ...factsOf(payment), durationMs, transaction }));
+    if (!hooks.isSilent) hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
   }
 
   /** An unknown outcome is resolved in the background from here on, whether or not the client comes back. */
   #tell(
     payment: PendingPayment,
-    outcome: Outcome,
+    outcome: Exclude<Outcome, SettledOutcome>,
     { isNews, durationMs }: { readonly isNews: boolean; readonly durationMs: number },
   ): void {
-    const { events, onUnknown } = this.#deps;
+    const { events, onUnknown, logger } = this.#deps;
     const { hooks = this.#deps.hooks } = payment;
     const about = () => ({ ...factsOf(payment), durationMs });
     switch (outcome.kind) {
-      case "settled": {
-        const { receipt } = outcome;
-        if (events.hears("settled")) events.emit("settled", () => ({ ...about(), transaction: receipt.transaction }));
-        hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
-        return;
-      }
       case "rejected": {
         const { receipt } = outcome;
+        const { route, network, payer, asset, amount } = factsOf(payment);
+        logger.warn("settlement_rejected", { route, network, payer, asset, amount, reason: receipt.errorReason });
         events.emit("rejected", () => ({ ...about(), reason: receipt.errorReason ?? "unexpected_settle_error" }));
         hooks.tell("afterSettle", () => [contextOf(payment), copyOf(receipt)]);
         return;
@@ -379,6 +403,12 @@ export class Settler {
         outcome satisfies never;
     }
   }
+
+  /** The end of a lease of a settlement that begins now. */
+  #leaseUntilMs(): number {
+    const { leases, now, settleMs } = this.#deps;
+    return leases?.fromNow() ?? now() + settleMs;
+  }
 }
 
 /** A hash of EVM, which some write without its prefix. Ids of other chains have other lengths. */
@@ -390,11 +420,6 @@ function idOf({ transaction }: SettlementResponse): string | undefined {
 }
 
 type SettledOutcome = Extract<Outcome, { kind: "settled" }>;
-
-/** Whether extensions have a say in the receipt. */
-function isNoted({ asked }: PendingPayment, outcome: Outcome): outcome is SettledOutcome {
-  return outcome.kind === "settled" && asked?.asksAboutReceipts === true;
-}
 
 /** Adds what extensions say to the receipt. The record has yet to be written, and the lease is still held. */
 async function noteOn(payment: PendingPayment, outcome: SettledOutcome, start: SettlementStart): Promise<Outcome> {
