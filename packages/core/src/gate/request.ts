@@ -180,12 +180,15 @@ export function toFacilitatorRequest(
 ): FacilitatorRequest {
   const { scheme, requirements } = offer;
   const theirs = payment.extensions;
-  const ofScheme = Object.entries(scheme.extensionsFor?.(requirements) ?? {}).filter(
-    ([identifier]) => isJsonObject(theirs) && Object.hasOwn(theirs, identifier),
-  );
-  const ours =
-    ofScheme.length === 0 ? declared.extensions : { ...Object.fromEntries(ofScheme), ...declared.extensions };
-  const extensions = mergeExtensions(ours, theirs, declared.compiled);
+  const ofScheme = scheme.extensionsFor?.(requirements);
+  let ours = declared.extensions;
+  if (ofScheme !== undefined && isJsonObject(theirs)) {
+    const named = Object.entries(ofScheme).filter(([identifier]) => Object.hasOwn(theirs, identifier));
+    if (named.length > 0) ours = { ...Object.fromEntries(named), ...ours };
+  }
+  let isAnyShared = false;
+  for (const identifier in ours) if (identifier !== PAYMENT_IDENTIFIER) isAnyShared = true;
+  const extensions = ours === undefined || !isAnyShared ? undefined : mergeExtensions(ours, theirs, declared.compiled);
   return {
     x402Version: 2,
     paymentPayload: {
@@ -219,14 +222,13 @@ function joinLists(echoed: JsonObject, { info }: ExtensionDeclaration, name: str
   return [...added.slice(0, MAX_ADDED), ...ours];
 }
 
+/** The payment's identifier stays between the client and us. It is the key to the response. */
 function mergeExtensions(
-  ours: Extensions | undefined,
+  ours: Extensions,
   theirs: PaymentPayload["extensions"],
   compiled: ReadonlyMap<string, CompiledDeclaration> | undefined,
-): JsonObject | undefined {
-  // The payment's identifier stays between the client and us. It is the key to the response.
-  const shared = Object.entries(ours ?? {}).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
-  if (shared.length === 0) return undefined;
+): JsonObject {
+  const shared = Object.entries(ours).filter(([identifier]) => identifier !== PAYMENT_IDENTIFIER);
   return Object.fromEntries(
     shared.map(([identifier, declaration]) => {
       const echoed = identifier === SELLERS_OWN ? undefined : theirs?.[identifier];
