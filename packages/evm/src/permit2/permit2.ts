@@ -10,13 +10,7 @@ import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core"
 import { fieldsOf } from "@farebox/core/scheme";
 import { canonicalAddress, isAddressShaped, lowerCase, sameAddress } from "../address.js";
 import { addressWord, uintWord } from "../node/node-questions.js";
-import {
-  isSignature,
-  isWord,
-  longestWindowSeconds,
-  readUint256,
-  SETTLEMENT_MARGIN_SECONDS,
-} from "../payload-fields.js";
+import { CLOCK_SECONDS, isSignature, isWord, readUint256, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
 
 /** Uniswap's Permit2, at the same address on every network. It checks each signature and moves the token, once. */
 export const PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
@@ -101,7 +95,7 @@ export function readPermitPayment(
   // one each time. It checks by itself whether the payer named one of them.
   if (permit.validAfter > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
   const secondsLeft = permit.deadline - BigInt(nowSeconds);
-  if (secondsLeft > longestWindowSeconds(requirements))
+  if (secondsLeft > requirements.maxTimeoutSeconds + CLOCK_SECONDS)
     return refused("invalid_exact_evm_payload_authorization_valid_before");
   const canonical = canonicalPayload(permit, { kind, requirements });
   return {
