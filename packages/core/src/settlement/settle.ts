@@ -14,7 +14,6 @@ import type { ExtensionResponses, SettlementResponse } from "../protocol/documen
 import { joinValues } from "../route/request.js";
 import type { KeptSale } from "../store/memory-ledger.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
-import type { NewLedgerEntry } from "../store/shared-ledger.js";
 import { type Leases, nextOwner } from "./leases.js";
 import type { Listings } from "./listings.js";
 import {
@@ -107,8 +106,6 @@ export interface SettlerDeps extends OutcomeDeps {
   };
   readonly ledger: {
     sold(payment: PendingPayment, how: SettledHow): KeptSale;
-    /** What the transition takes along; `undefined`: nothing does, or no money has moved. */
-    entryOf(sale: KeptSale): NewLedgerEntry | undefined;
     settled(sale: KeptSale): void;
   };
   /** Takes over a payment whose outcome is unknown, or that is due. */
@@ -294,7 +291,7 @@ export class Settler {
     if (!isAtWork) void leases.drop(claim);
     const leaseUntilMs = isAtWork ? leases.ofSettlement() : null;
     const sold = outcome.kind === "settled" ? this.#soldBy(payment, outcome, start, startedMs) : undefined;
-    const entry = sold && ledger.entryOf(sold);
+    const entry = sold?.entry;
     const recorded = entry === undefined ? {} : { entry };
     const paidBy: { transaction?: string } = {};
     if (outcome.kind === "settled" && !isRepeated && outcome.receipt.transaction !== "") {
