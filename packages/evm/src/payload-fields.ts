@@ -42,11 +42,6 @@ export function isWord(value: unknown): value is `0x${string}` {
   return typeof value === "string" && WORD.test(value);
 }
 
-/** Whether a value has the form of a signature. */
-export function isSignature(value: unknown): value is `0x${string}` {
-  return typeof value === "string" && SIGNATURE.test(value);
-}
-
 /** Reads a decimal string from 0 to 2^256 - 1. A JSON number is refused: above 2^53 it has been rounded. */
 export function readUint256(value: unknown): bigint | undefined {
   const number = typeof value === "string" && DECIMAL.test(value) ? BigInt(value) : undefined;
