@@ -28,8 +28,8 @@ export function encodeBase64(text: string): string {
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * By the number of characters in the last group, those that may stand last: all others have bits that no byte takes up. A whole group may
- * end in any. One character is not a byte.
+ * The characters in which the last group may end, by its length. All others have bits that no byte takes up. A whole group (0) may end in
+ * any character; a single character is no byte.
  */
 const LAST_CHARACTERS = [undefined, "", "AQgw", "AEIMQUYcgkosw048"] as const;
 
@@ -51,7 +51,9 @@ export function decodeBase64Json(text: string): ParsedJson {
 export const PAYMENT_REQUIRED = "PAYMENT-REQUIRED";
 
 /** Encodes a challenge for the header. */
-export const encodePaymentRequired: (challenge: PaymentRequired) => string = encodeBase64Json;
+export function encodePaymentRequired(challenge: PaymentRequired): string {
+  return encodeBase64Json(challenge);
+}
 
 /** Reads a challenge from a header value; `undefined` if it is invalid. Never throws. */
 export function decodePaymentRequired(value: string): PaymentRequired | undefined {
@@ -121,7 +123,9 @@ function readPayload(value: unknown): DecodedPayment {
 }
 
 /** Encodes a payment for the header, as a client does. */
-export const encodePaymentSignature: (payment: PaymentPayload) => string = encodeBase64Json;
+export function encodePaymentSignature(payment: PaymentPayload): string {
+  return encodeBase64Json(payment);
+}
 
 function malformed(problem: string): DecodedPayment {
   return { kind: "malformed", reason: "invalid_payload", problem };
@@ -131,7 +135,9 @@ function malformed(problem: string): DecodedPayment {
 export const PAYMENT_RESPONSE = "PAYMENT-RESPONSE";
 
 /** Encodes a receipt for the header. */
-export const encodePaymentResponse: (receipt: SettlementResponse) => string = encodeBase64Json;
+export function encodePaymentResponse(receipt: SettlementResponse): string {
+  return Buffer.from(JSON.stringify(receipt)).toString("base64");
+}
 
 /** Reads a receipt from a header value; `undefined` if it is invalid. Never throws. */
 export function decodePaymentResponse(value: string): SettlementResponse | undefined {
@@ -146,7 +152,9 @@ export const EXTENSION_RESPONSES = "EXTENSION-RESPONSES";
 const MAX_HEADER = 8 * 1024;
 
 /** Encodes reports for the header. */
-export const encodeExtensionResponses: (responses: ExtensionResponses) => string = encodeBase64Json;
+export function encodeExtensionResponses(responses: ExtensionResponses): string {
+  return encodeBase64Json(responses);
+}
 
 /** Reads reports from a header value; `undefined` if there is no valid one. Never throws. */
 export function decodeExtensionResponses(value: string | null | undefined): ExtensionResponses | undefined {
