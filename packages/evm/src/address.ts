@@ -6,7 +6,8 @@
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+/** The form of an address. */
+export const ADDRESS: RegExp = /^0x[0-9a-fA-F]{40}$/;
 
 /** Whether a value has the form of an address. For a client's input, where the checksum does not matter. */
 export function isAddressShaped(value: unknown): value is `0x${string}` {

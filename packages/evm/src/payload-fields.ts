@@ -4,21 +4,15 @@
  *
  * @module
  */
-import type { PaymentRequirements } from "@farebox/core";
 
 /** Facilitators demand this much of the window to be left, at verification and again at settlement. */
 export const SETTLEMENT_MARGIN_SECONDS = 6;
 
-/** Clocks may differ by an hour. */
-const CLOCK_SECONDS = 60 * 60;
-
 /**
- * How long a payment may be valid from now on. The store remembers it for as long, so strangers must not choose the time.
- * Clients sign for `maxTimeoutSeconds`.
+ * How much longer than `maxTimeoutSeconds`, for which clients sign, a payment may be valid from now on: clocks may differ by an hour. The
+ * store remembers a payment for as long, so strangers must not choose the time.
  */
-export function longestWindowSeconds({ maxTimeoutSeconds }: PaymentRequirements): number {
-  return maxTimeoutSeconds + CLOCK_SECONDS;
-}
+export const CLOCK_SECONDS: number = 60 * 60;
 
 /** `maxTimeoutSeconds` is at most a day. */
 const LONGEST_WINDOW_SECONDS = 24 * 60 * 60 + CLOCK_SECONDS;
@@ -33,33 +27,23 @@ export function earliestUse(validAfter: bigint, validBefore: bigint): bigint {
 }
 
 /** 2^256 has 78 digits. Leading zeros are refused, so that a number is written in one way only. */
-const DECIMAL = /^(?:0|[1-9]\d{0,77})$/;
+export const DECIMAL: RegExp = /^(?:0|[1-9]\d{0,77})$/;
 
 /** 32 bytes. */
-const WORD = /^0x[0-9a-fA-F]{64}$/;
+export const WORD: RegExp = /^0x[0-9a-fA-F]{64}$/;
 
 /** A key signs with 65 bytes. Contract wallets sign with any number of bytes, here up to 4 KiB. */
-const SIGNATURE = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
+export const SIGNATURE: RegExp = /^0x(?:[0-9a-fA-F]{2}){1,4096}$/;
 
 const UINT256_LIMIT = 2n ** 256n;
-
-/** Whether a value is a decimal number of at most 78 digits. */
-export function isDecimal(value: unknown): value is string {
-  return typeof value === "string" && DECIMAL.test(value);
-}
 
 /** Whether a value is 32 bytes in hex. */
 export function isWord(value: unknown): value is `0x${string}` {
   return typeof value === "string" && WORD.test(value);
 }
 
-/** Whether a value has the form of a signature. */
-export function isSignature(value: unknown): value is `0x${string}` {
-  return typeof value === "string" && SIGNATURE.test(value);
-}
-
 /** Reads a decimal string from 0 to 2^256 - 1. A JSON number is refused: above 2^53 it has been rounded. */
 export function readUint256(value: unknown): bigint | undefined {
-  const number = isDecimal(value) ? BigInt(value) : undefined;
+  const number = typeof value === "string" && DECIMAL.test(value) ? BigInt(value) : undefined;
   return number !== undefined && number < UINT256_LIMIT ? number : undefined;
 }

@@ -11,7 +11,6 @@ import type { LedgerSale } from "../options.js";
 import { canonicalNetwork, type Network } from "../protocol/caip2.js";
 import type { PaymentRequirements, SettlementResponse } from "../protocol/documents.js";
 import type { Scheme } from "../scheme/scheme.js";
-import type { PendingPayment } from "../settlement/outcome.js";
 import type { KeptSale } from "../store/memory-ledger.js";
 import type { NewLedgerEntry } from "../store/shared-ledger.js";
 
@@ -37,63 +36,46 @@ export interface SettledHow {
 }
 
 /** What a payment has sold: all that its entry is made from. It keeps nothing of the request alive. */
-export class Sold implements KeptSale {
-  readonly routeKey: string;
-  readonly isPaid: boolean;
-  readonly #identity: string;
-  readonly #payer: string;
-  readonly #scheme: Scheme;
-  readonly #decimals: number | undefined;
-  readonly #requirements: PaymentRequirements;
-  readonly #resource: string | undefined;
-  readonly #maximum: string;
-  readonly #how: SettledHow;
-  readonly #deps: NewEntryDeps;
+export interface Sold extends KeptSale {
+  readonly identity: string;
+  readonly payer: string;
+  readonly scheme: Scheme;
+  readonly decimals: number | undefined;
+  readonly requirements: PaymentRequirements;
+  readonly resource: string | undefined;
+  readonly maximum: string;
+  readonly how: SettledHow;
+  readonly deps: NewEntryDeps;
+}
 
-  constructor(payment: PendingPayment, how: SettledHow, deps: NewEntryDeps) {
-    const { paymentPayload, paymentRequirements } = payment.facilitatorRequest;
-    this.routeKey = payment.routeKey;
-    this.isPaid = paymentRequirements.amount !== "0";
-    this.#identity = payment.claim.identity;
-    this.#payer = payment.payer;
-    this.#scheme = payment.scheme;
-    this.#decimals = payment.decimals;
-    this.#requirements = paymentRequirements;
-    this.#resource = paymentPayload.resource?.url;
-    this.#maximum = paymentPayload.accepted.amount;
-    this.#how = how;
-    this.#deps = deps;
-  }
-
-  /** Never throws. */
-  toEntry(): NewLedgerEntry {
-    const { receipt, settledAtMs, latencyMs, attempt, facilitator } = this.#how;
-    const { scheme, network, asset, amount, payTo } = this.#requirements;
-    const decimals = this.#decimals ?? knownDecimals(this.#scheme, this.#requirements);
-    const facts = {
-      route: clean(this.routeKey),
-      payee: clean(payTo),
-      scheme: clean(scheme),
-      network: canonicalNetwork(network),
-      asset: clean(asset),
-      amount,
-    };
-    const fee = feeOf({ ...facts, facilitator }, this.#deps);
-    return Object.freeze({
-      id: idOf(this.#identity),
-      settledAtMs,
-      ...facts,
-      ...(this.#resource !== undefined && { resource: clean(this.#resource) }),
-      payer: payerName(receipt.payer ?? this.#payer, this.#deps),
-      ...(decimals !== undefined && { decimals }),
-      ...(this.#scheme.allowsLess === true && { maximum: this.#maximum }),
-      ...(fee !== undefined && { fee }),
-      transaction: clean(receipt.transaction, MOST_TRANSACTION),
-      ...(facilitator !== undefined && { facilitator: clean(facilitator) }),
-      latencyMs: Math.max(0, Math.round(latencyMs)),
-      attempt,
-    });
-  }
+/** Makes the entry of a sale, as a method of it. Never throws. */
+export function toEntry(this: Sold): NewLedgerEntry {
+  const { scheme, requirements, resource, deps } = this;
+  const { receipt, settledAtMs, latencyMs, attempt, facilitator } = this.how;
+  const decimals = this.decimals ?? knownDecimals(scheme, requirements);
+  const facts = {
+    route: clean(this.routeKey),
+    payee: clean(requirements.payTo),
+    scheme: clean(requirements.scheme),
+    network: canonicalNetwork(requirements.network),
+    asset: clean(requirements.asset),
+    amount: requirements.amount,
+  };
+  const fee = feeOf({ ...facts, facilitator }, deps);
+  return Object.freeze({
+    id: idOf(this.identity),
+    settledAtMs,
+    ...facts,
+    ...(resource !== undefined && { resource: clean(resource) }),
+    payer: payerName(receipt.payer ?? this.payer, deps),
+    ...(decimals !== undefined && { decimals }),
+    ...(scheme.allowsLess === true && { maximum: this.maximum }),
+    ...(fee !== undefined && { fee }),
+    transaction: clean(receipt.transaction, MOST_TRANSACTION),
+    ...(facilitator !== undefined && { facilitator: clean(facilitator) }),
+    latencyMs: Math.max(0, Math.round(latencyMs)),
+    attempt,
+  });
 }
 
 /** The id of an entry, from the identity of its payment. */

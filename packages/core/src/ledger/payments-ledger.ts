@@ -10,9 +10,9 @@ import type { PendingPayment } from "../settlement/outcome.js";
 import { type KeptSale, MemoryLedger } from "../store/memory-ledger.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
-import type { NewLedgerEntry, SharedLedger } from "../store/shared-ledger.js";
+import type { SharedLedger } from "../store/shared-ledger.js";
 import { type Books, checkArguments, createLedger, type Ledger } from "./ledger.js";
-import { type NewEntryDeps, type SettledHow, Sold } from "./new-entry.js";
+import { type NewEntryDeps, type SettledHow, type Sold, toEntry } from "./new-entry.js";
 import type { LedgerSettings } from "./parse-ledger.js";
 import { type SettledHandler, type SettledHandlerOptions, SettledHandlers } from "./settled-handlers.js";
 import { Unsold } from "./unsold.js";
@@ -60,9 +60,10 @@ export class LedgerKeeper {
   readonly #memory: MemoryLedger | undefined;
   readonly #ledger: SharedLedger;
   readonly #unsold: Unsold;
-  readonly #handlers: SettledHandlers;
+  /** `undefined`: there was none so far. */
+  #handlers: SettledHandlers | undefined;
   readonly #entryDeps: NewEntryDeps;
-  #sweptAtMs = Number.NEGATIVE_INFINITY;
+  #sweepAtMs = Number.NEGATIVE_INFINITY;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
@@ -74,13 +75,16 @@ export class LedgerKeeper {
     this.#ledger = store.ledger ?? new MemoryLedger();
     this.#memory = isKept && this.#ledger instanceof MemoryLedger ? this.#ledger : undefined;
     this.#unsold = new Unsold({ ...deps, ledger: this.#ledger });
-    this.#handlers = new SettledHandlers({ ...deps, ledger: this.#ledger });
   }
 
   /** What sellers use. @param loadQueries - Called when a seller asks something. */
   open(loadQueries: () => Promise<LedgerQueries>): PaymentsLedger {
     const { settings, now } = this.#deps;
-    const [ledger, unsold, handlers] = [this.#ledger, this.#unsold, this.#handlers];
+    const [ledger, unsold] = [this.#ledger, this.#unsold];
+    const handlers = () => {
+      this.#handlers ??= new SettledHandlers({ ...this.#deps, ledger });
+      return this.#handlers;
+    };
     const openBooks = async () => (await loadQueries()).openBooks(ledger, () => unsold.flush());
     return Object.freeze<PaymentsLedger>({
       ...createLedger({ secret: settings.secret, now, openBooks }),
@@ -88,25 +92,36 @@ export class LedgerKeeper {
         checkArguments("ledger.onSettled", (issues) => {
           if (typeof name !== "string" || !/^[\w.:-]{1,64}$/.test(name))
             issues.add("name", "1 to 64 letters, digits and the characters _ - . :", name);
-          else if (handlers.has(name)) issues.add("name", "another name: this one has a handler", name);
+          else if (handlers().has(name)) issues.add("name", "another name: this one has a handler", name);
           if (typeof handler !== "function") issues.add("handler", "a function such as async (entry) => {}", handler);
           const isObject = issues.checkKeys("options", options, ["from"]);
           const { from = "start" }: { readonly from?: unknown } = isObject ? options : {};
           if (from !== "start" && from !== "now") issues.add("options.from", '"start" or "now"', from);
         });
-        return handlers.add(name, handler, options.from ?? "start");
+        return handlers().add(name, handler, options.from ?? "start");
       },
     });
   }
 
   /** What a payment has sold. */
   sold(payment: PendingPayment, how: SettledHow): KeptSale {
-    return new Sold(payment, how, this.#entryDeps);
-  }
-
-  /** The entry that a transition takes along; `undefined`: entries do not go with transitions, or no money has moved. */
-  entryOf(sale: KeptSale): NewLedgerEntry | undefined {
-    return this.#memory === undefined && sale.isPaid ? sale.toEntry() : undefined;
+    const { paymentPayload, paymentRequirements: requirements } = payment.facilitatorRequest;
+    const isPaid = requirements.amount !== "0";
+    const sale: Sold = {
+      routeKey: payment.routeKey,
+      isPaid,
+      identity: payment.claim.identity,
+      payer: payment.payer,
+      scheme: payment.scheme,
+      decimals: payment.decimals,
+      requirements,
+      resource: paymentPayload.resource?.url,
+      maximum: paymentPayload.accepted.amount,
+      how,
+      deps: this.#entryDeps,
+      toEntry,
+    };
+    return isPaid && this.#memory === undefined ? { ...sale, entry: sale.toEntry() } : sale;
   }
 
   /** The store has recorded that a payment has settled. */
@@ -118,30 +133,31 @@ export class LedgerKeeper {
     // The seller's function for the fee is asked now: what it says may change.
     if (this.#entryDeps.feeOf === undefined) this.#memory?.keep(sale);
     else this.#memory?.add(sale.toEntry());
-    this.#handlers.wake();
-    this.#sweepSoon();
+    this.#handlers?.wake();
+    const nowMs = this.#deps.now();
+    if (nowMs >= this.#sweepAtMs) this.#startSweep(nowMs);
   }
 
   /** Called now and then, also in a process that sells nothing: another process may have left something to do. */
   look(): void {
-    const { now } = this.#deps;
-    this.#sweepSoon();
-    if (now() - this.#lookedAtMs < LOOK_EVERY_MS) return;
-    this.#lookedAtMs = now();
-    this.#handlers.wake();
+    const nowMs = this.#deps.now();
+    if (nowMs >= this.#sweepAtMs) this.#startSweep(nowMs);
+    if (nowMs - this.#lookedAtMs < LOOK_EVERY_MS) return;
+    this.#lookedAtMs = nowMs;
+    this.#handlers?.wake();
   }
 
   /** Calls no handler any more, and writes the counts. */
   close(): void {
     this.#isClosed = true;
-    this.#handlers.close();
+    this.#handlers?.close();
     this.#unsold.close();
   }
 
-  #sweepSoon(): void {
-    const { now, writes, logger } = this.#deps;
-    if (this.#isClosed || now() - this.#sweptAtMs < SWEEP_EVERY_MS) return;
-    this.#sweptAtMs = now();
+  #startSweep(nowMs: number): void {
+    const { writes, logger } = this.#deps;
+    if (this.#isClosed) return;
+    this.#sweepAtMs = nowMs + SWEEP_EVERY_MS;
     const sweeping = this.#sweep().catch(() => logger.warn("ledger_not_swept", { error: "the store failed" }));
     writes.add(sweeping);
   }

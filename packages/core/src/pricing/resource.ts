@@ -26,7 +26,11 @@ const FALLBACK_ORIGIN = "http://localhost";
 
 /** The URL of the requested resource, in ASCII. The client's host only counts if the seller set none. */
 export function resourceUrl(request: GateRequest, config: PublicUrlSettings): string {
-  const origin = config.publicUrl ?? allowedOrigin(request.origin, config) ?? FALLBACK_ORIGIN;
+  const { publicUrl, allowedHosts } = config;
+  const origin =
+    publicUrl ??
+    (allowedHosts.length === 0 ? request.origin : allowedOrigin(request.origin, config)) ??
+    FALLBACK_ORIGIN;
   const search = config.includeQuery ? request.search : "";
   const { mountPath, path } = request;
   // The framework adds the slash at the root of a mount. A client that did not send it, and a catalog, know no such path.

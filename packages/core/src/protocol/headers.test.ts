@@ -15,6 +15,7 @@ import {
   PAYMENT_RESPONSE,
   PAYMENT_SIGNATURE,
 } from "./headers.js";
+import { parseJson } from "./json.js";
 
 /** Any UTF-16 code unit, lone surrogates too. */
 // A NUL is refused.
@@ -94,6 +95,24 @@ describe("base64 of JSON", () => {
   ])("refuses %j: %s", (text) => {
     expect(decodeBase64Json(text)).toEqual({ ok: false });
   });
+});
+
+test("a text is decoded exactly if encoding its bytes gives it back, with or without padding", () => {
+  const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_ ";
+  let decoded = 0;
+  for (const start of ["", "M", "MT", "MTI", "MTIz", "MTIzN", "MTIzND", "MTIzNDU"]) {
+    for (const last of characters) {
+      for (const padding of ["", "=", "==", "==="]) {
+        const text = start + last + padding;
+        const bytes = Buffer.from(text, "base64");
+        const again = bytes.toString("base64");
+        const isStandard = text === again || text === again.replace(/=+$/, "");
+        expect(decodeBase64Json(text), text).toEqual(isStandard ? parseJson(bytes.toString()) : { ok: false });
+        if (decodeBase64Json(text).ok) decoded += 1;
+      }
+    }
+  }
+  expect(decoded).toBeGreaterThan(50);
 });
 
 describe("a challenge and a receipt", () => {

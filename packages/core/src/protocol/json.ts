@@ -27,7 +27,13 @@ const NUL = "\\u0000";
  * @param above - The depth of the text itself in another document. Default 0.
  */
 export function parseJson(text: string, above = 0): ParsedJson {
-  if (depthExceeds(text, MAX_DEPTH - above) || text.includes(NUL)) return MALFORMED;
+  const deepest = MAX_DEPTH - above;
+  // Nearly every document has fewer brackets than that in all, and counting those is faster than skipping strings.
+  let brackets = 0;
+  for (let at = text.indexOf("{"); at !== -1 && brackets <= deepest; at = text.indexOf("{", at + 1)) brackets++;
+  for (let at = text.indexOf("["); at !== -1 && brackets <= deepest; at = text.indexOf("[", at + 1)) brackets++;
+  if (brackets > deepest && measureDepth(text, deepest) > deepest) return MALFORMED;
+  if (text.includes(NUL)) return MALFORMED;
   try {
     return { ok: true, value: JSON.parse(text) };
   } catch {
@@ -57,12 +63,6 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-function depthExceeds(text: string, limit: number): boolean {
-  // Nearly every document has fewer brackets than that in all, and counting those is faster than skipping strings.
-  const isShallow = !hasMoreThan(text, "{", limit / 2) && !hasMoreThan(text, "[", limit / 2);
-  return !isShallow && measureDepth(text, limit) > limit;
-}
-
 /** The greatest depth. Stops one level above the limit. */
 function measureDepth(text: string, limit: number): number {
   let [depth, deepest] = [0, 0];
@@ -75,12 +75,6 @@ function measureDepth(text: string, limit: number): number {
     if (deepest > limit) break;
   }
   return deepest;
-}
-
-function hasMoreThan(text: string, character: string, count: number): boolean {
-  let left = count;
-  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) if (--left < 0) return true;
-  return false;
 }
 
 /** Position of the quote that closes the string at `start`, or past the end of the text. */

@@ -15,32 +15,24 @@ import type {
 } from "./documents.js";
 import { validators } from "./schema/validators.generated.js";
 
+type Guard<T> = (value: unknown) => value is T;
+
 /** Whether a value is a challenge with at least one offer. */
-export function isPaymentRequired(value: unknown): value is PaymentRequired {
-  return validators.paymentRequired(value);
-}
+export const isPaymentRequired: Guard<PaymentRequired> = validators.paymentRequired as Guard<PaymentRequired>;
 
 /** Whether a value is a complete offer. */
-export function isPaymentRequirements(value: unknown): value is PaymentRequirements {
-  return validators.paymentRequirements(value);
-}
+export const isPaymentRequirements: Guard<PaymentRequirements> =
+  validators.paymentRequirements as Guard<PaymentRequirements>;
 
 /** Whether a value has the outer form of a payment. The scheme checks its `payload`. */
-export function isPaymentPayload(value: unknown): value is PaymentPayload {
-  return validators.paymentPayload(value);
-}
+export const isPaymentPayload: Guard<PaymentPayload> = validators.paymentPayload as Guard<PaymentPayload>;
 
 /** Whether a value is a receipt. */
-export function isSettlementResponse(value: unknown): value is SettlementResponse {
-  return validators.settlementResponse(value);
-}
+export const isSettlementResponse: Guard<SettlementResponse> =
+  validators.settlementResponse as Guard<SettlementResponse>;
 
 /** Whether a value is a response to `verify`. */
-export function isVerifyResponse(value: unknown): value is VerifyResponse {
-  return validators.verifyResponse(value);
-}
+export const isVerifyResponse: Guard<VerifyResponse> = validators.verifyResponse as Guard<VerifyResponse>;
 
 /** Whether a value is a response to `supported`. */
-export function isSupportedResponse(value: unknown): value is SupportedResponse {
-  return validators.supportedResponse(value);
-}
+export const isSupportedResponse: Guard<SupportedResponse> = validators.supportedResponse as Guard<SupportedResponse>;

@@ -100,7 +100,15 @@ export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequireme
   let matched: Offer | undefined;
   let isAmbiguous = false;
   for (const offer of offers) {
-    const differing = firstDifference(offer, accepted);
+    const { scheme, network, asset, payTo, amount } = offer.requirements;
+    // Clients echo what they were told. Others spell networks, addresses or amounts in their own way.
+    const isEchoed =
+      accepted.scheme === scheme &&
+      accepted.network === network &&
+      accepted.asset === asset &&
+      accepted.payTo === payTo &&
+      accepted.amount === amount;
+    const differing = isEchoed ? -1 : MATCHED_FIELDS.findIndex((field) => !agrees(field, offer, accepted));
     if (differing !== -1) furthest = Math.max(furthest, differing);
     else if (matched === undefined) matched = offer;
     else isAmbiguous = true;
@@ -109,18 +117,6 @@ export function matchOffer(offers: readonly Offer[], accepted: AcceptedRequireme
   if (!isAmbiguous) return { kind: "matched", offer: matched };
   const chosen = chooseByExtra(offers, accepted);
   return chosen === undefined ? { kind: "mismatched", field: "extra" } : { kind: "matched", offer: chosen };
-}
-
-/** Clients echo what they were told. Others spell networks, addresses or amounts in their own way. */
-function firstDifference(offer: Offer, accepted: AcceptedRequirements): number {
-  const { scheme, network, asset, payTo, amount } = offer.requirements;
-  const isEchoed =
-    accepted.scheme === scheme &&
-    accepted.network === network &&
-    accepted.asset === asset &&
-    accepted.payTo === payTo &&
-    accepted.amount === amount;
-  return isEchoed ? -1 : MATCHED_FIELDS.findIndex((field) => !agrees(field, offer, accepted));
 }
 
 /**

@@ -245,9 +245,9 @@ function findDifference(
   response: SettlementResponse,
 ): "network" | "payer" | "amount" | undefined {
   const { network, amount } = facilitatorRequest.paymentRequirements;
-  if (!sameNetwork(response.network, network)) return "network";
-  const isOther = response.payer !== undefined && !scheme.sameAddress(response.payer, payer);
-  if (isOther && scheme.knowsPayer !== false) return "payer";
+  const { payer: named = payer } = response;
+  if (response.network !== network && !sameNetwork(response.network, network)) return "network";
+  if (named !== payer && !scheme.sameAddress(named, payer) && scheme.knowsPayer !== false) return "payer";
   if (response.amount !== undefined && response.amount !== amount) return "amount";
   return undefined;
 }

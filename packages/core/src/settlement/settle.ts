@@ -110,8 +110,6 @@ export interface SettlerDeps extends OutcomeDeps {
   };
   readonly ledger: {
     sold(payment: PendingPayment, how: SettledHow): KeptSale;
-    /** What the transition takes along; `undefined`: nothing does, or no money has moved. */
-    entryOf(sale: KeptSale): NewLedgerEntry | undefined;
     settled(sale: KeptSale): void;
   };
   /** Takes over a payment whose outcome is unknown, or that is due. */
@@ -338,8 +336,7 @@ export class Settler {
         ...{ receipt, settledAtMs, latencyMs: settledAtMs - startedMs, facilitator: told },
         attempt: start.attempt ?? (start.from === "claimed" || start.from === "metering" ? 1 : 2),
       });
-      const entry = ledger.entryOf(sold);
-      if (entry !== undefined) recorded.entry = entry;
+      if (sold.entry !== undefined) recorded.entry = sold.entry;
       if (!isRepeated && receipt.transaction !== "") {
         const { network, transaction } = receipt;
         // In one spelling.

@@ -30,6 +30,8 @@ export interface KeptSale {
   readonly routeKey: string;
   /** Whether money has moved. */
   readonly isPaid: boolean;
+  /** What the transition of the payment takes along. `undefined`: the ledger is not that of the store, or no money has moved. */
+  readonly entry?: NewLedgerEntry | undefined;
   /** Never throws. */
   toEntry(): NewLedgerEntry;
 }

@@ -43,6 +43,49 @@ describe("claim", () => {
     await store.claim(CLAIM);
     expect(Object.isFrozen(await store.find("p"))).toBe(true);
   });
+
+  test("takes nothing from a claim that changes later", async () => {
+    const { store } = createClock();
+    const request = { ...CLAIM };
+    await store.claim(request);
+    Object.assign(request, { owner: "other", binding: "GET /other" });
+    expect(await store.find("p")).toEqual({ ...CLAIM, state: "claimed" });
+  });
+
+  test("leaves a record that was handed out as it was, however the payment goes on", async () => {
+    const { store } = createClock({ maxAnswerBytes: 1 });
+    await store.claim(CLAIM);
+    const change = { identity: "p", owner: "run", receipt: RECEIPT } as const;
+    const taken = await store.claim(CLAIM);
+    await move(store, {
+      ...change,
+      from: "claimed",
+      to: "settling",
+      answer: ANSWER,
+      mark: "unproven",
+      leaseUntilMs: 5,
+    });
+    const settling = await store.find("p");
+    await move(store, {
+      ...change,
+      from: "settling",
+      to: "settled",
+      newOwner: "other",
+      mark: null,
+      leaseUntilMs: null,
+    });
+    const settled = await store.find("p");
+    await bring(store, "settling", { identity: "q" });
+    // The response of the first makes room for that of the second.
+    await move(store, { identity: "q", owner: "run", from: "settling", to: "settled", answer: ANSWER });
+
+    const claimed = { ...CLAIM, state: "claimed" } as const;
+    const later = { ...claimed, receipt: RECEIPT };
+    expect(taken).toEqual({ kind: "taken", record: claimed });
+    expect(settling).toEqual({ ...later, state: "settling", answer: ANSWER, mark: "unproven", leaseUntilMs: 5 });
+    expect(settled).toEqual({ ...later, state: "settled", owner: "other", answer: ANSWER });
+    expect(await store.find("p")).toEqual({ ...later, state: "settled", owner: "other" });
+  });
 });
 
 describe("transition", () => {

@@ -1,8 +1,8 @@
 /**
  * The payment store of one process. Its records are lost when the process ends; the chains still refuse to settle a payment twice.
  *
- * Records are frozen and replaced as a whole, so that a caller can keep the one it was given. Every method runs without interruption,
- * which makes it atomic.
+ * A record is changed in place. A caller gets a frozen copy, which it can keep. Every method runs without interruption, which makes it
+ * atomic.
  *
  * @module
  */
@@ -31,6 +31,16 @@ export interface MemoryStoreOptions {
   readonly maxLedgerEntries?: number;
 }
 
+/** A record as this store has it. */
+type Stored = { -readonly [Field in keyof Required<PaymentRecord>]: PaymentRecord[Field] } & {
+  /** The minute at whose start it may be forgotten. */
+  readonly lastMinute: number;
+  /** The size of the response that it keeps. */
+  answerBytes: number;
+  /** What callers got of it since its last change. */
+  copy: PaymentRecord | undefined;
+};
+
 type MemoryStore = PaymentStore & Required<Pick<PaymentStore, "exposure" | "ledger">> & { readonly size: number };
 
 /** Records stay this long after their expiry, because an unknown outcome may still be asked for. */
@@ -49,16 +59,16 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
   check(now, options);
   const { maxAnswerBytes = MAX_ANSWER_BYTES, maxLedgerEntries = MAX_LEDGER_ENTRIES } = options;
   const ledger = new MemoryLedger(maxLedgerEntries);
-  const records = new Map<string, PaymentRecord>();
+  const records = new Map<string, Stored>();
   const identifiers = new Set<string>();
   /** Transactions that have paid, and the identity of what each has paid. */
   const transactions = new Map<string, string>();
-  /** Identities by the minute in which their records are forgotten. */
-  const expiries = new Map<number, Set<string>>();
-  let lastMinute = 0;
-  /** The size of each kept response by identity, the oldest response first: those that a client got, and the others. */
-  const deliveredSizes = new Map<string, number>();
-  const owedSizes = new Map<string, number>();
+  /** Records by the minute in which they are forgotten. */
+  const expiries = new Map<number, Set<Stored>>();
+  let minute = 0;
+  /** Records that keep a response, the oldest response first: those whose response a client got, and the others. */
+  const delivered = new Set<Stored>();
+  const owed = new Set<Stored>();
   let responseBytes = 0;
 
   const store: MemoryStore = {
@@ -68,123 +78,124 @@ export function createMemoryStore(now: () => number = Date.now, options: MemoryS
       return records.size;
     },
     claim(request: ClaimRequest): Claim {
-      removeExpired();
-      const record = records.get(request.identity);
-      if (record !== undefined) return { kind: "taken", record };
-      const { identifier } = request;
-      if (identifier !== undefined && identifiers.has(identifier)) return { kind: "identifier_taken" };
-      add({ ...request, state: "claimed" });
+      const currentMinute = Math.floor(now() / MINUTE_MS);
+      if (currentMinute !== minute) removeExpired(currentMinute);
+      const { identity, identifier, expiresAtMs } = request;
+      const known = records.get(identity);
+      if (known !== undefined) return { kind: "taken", record: copyOf(known) };
+      if (identifier !== undefined) {
+        if (identifiers.has(identifier)) return { kind: "identifier_taken" };
+        identifiers.add(identifier);
+      }
+      const stored: Stored = {
+        identity,
+        binding: request.binding,
+        state: "claimed",
+        owner: request.owner,
+        expiresAtMs,
+        mode: request.mode,
+        route: request.route,
+        method: request.method,
+        target: request.target,
+        hasBody: request.hasBody,
+        facilitator: undefined,
+        identifier,
+        request: undefined,
+        leaseUntilMs: request.leaseUntilMs,
+        answer: undefined,
+        mark: undefined,
+        receipt: undefined,
+        transaction: undefined,
+        lastMinute: Math.ceil((expiresAtMs + GRACE_MS) / MINUTE_MS),
+        answerBytes: 0,
+        copy: undefined,
+      };
+      records.set(identity, stored);
+      const expiring = expiries.get(stored.lastMinute);
+      if (expiring === undefined) expiries.set(stored.lastMinute, new Set([stored]));
+      else expiring.add(stored);
       return { kind: "claimed" };
     },
     find(identity: string): PaymentRecord | undefined {
-      return records.get(identity);
+      const stored = records.get(identity);
+      return stored && copyOf(stored);
     },
     transition(change: Transition): boolean {
-      const record = records.get(change.identity);
-      if (record === undefined || !isAllowed(record, change)) return false;
-      if (change.transaction !== undefined) {
-        if ((transactions.get(change.transaction) ?? record.identity) !== record.identity) return false;
-        transactions.set(change.transaction, record.identity);
+      const { identity, from, to, answer, transaction } = change;
+      const stored = records.get(identity);
+      if (stored === undefined || stored.state !== from || stored.owner !== change.owner) return false;
+      if (!TRANSITIONS[from].includes(to)) return false;
+      if (transaction !== undefined) {
+        if ((transactions.get(transaction) ?? identity) !== identity) return false;
+        transactions.set(transaction, identity);
       }
-      const changed = changeRecord(record, change);
-      records.set(changed.identity, changed);
-      if (record.identifier !== undefined && changed.identifier === undefined) identifiers.delete(record.identifier);
-      // A response is as old as its writing; later transitions of the payment do not make it younger.
-      if (change.answer !== undefined) keepResponse(changed);
-      if (change.delivers === true) deliver(changed);
+      if (change.identifier === null && stored.identifier !== undefined) identifiers.delete(stored.identifier);
+      changeRecord(stored, change);
+      if (answer !== undefined) keepAnswer(stored, answer ?? undefined);
+      // A settlement is short, and most responses are dropped at its end: a body is copied only when it is kept for longer.
+      if (to !== "settling" && stored.answer !== undefined) stored.answer = withOwnBody(stored.answer);
+      if (change.delivers === true && owed.delete(stored)) delivered.add(stored);
       if (change.entry !== undefined) ledger.add(change.entry);
       return true;
     },
     release(identity: string, owner: string): void {
-      const record = records.get(identity);
-      if (record?.owner !== owner || !RELEASABLE.includes(record.state)) return;
-      remove(record);
+      const stored = records.get(identity);
+      if (stored?.owner !== owner || !RELEASABLE.includes(stored.state)) return;
+      remove(stored);
     },
     async *unfinished(): AsyncIterable<PaymentRecord> {
       // Listed first: a payment that is released and claimed again during the walk would appear twice, or without end.
-      const identities = [...records.values()].filter(isUnfinished).map(({ identity }) => identity);
+      const identities = [...records.values()].flatMap(({ state, identity }) =>
+        UNFINISHED.includes(state) ? [identity] : [],
+      );
       for (const identity of identities) {
-        const record = records.get(identity);
-        if (record !== undefined && isUnfinished(record)) yield record;
+        const stored = records.get(identity);
+        if (stored !== undefined && UNFINISHED.includes(stored.state)) yield copyOf(stored);
       }
     },
   };
   memoryStores.add(store);
   return store;
 
-  function add(record: PaymentRecord): void {
-    records.set(record.identity, Object.freeze(record));
-    if (record.identifier !== undefined) identifiers.add(record.identifier);
-    const minute = expiryMinute(record);
-    const expiring = expiries.get(minute);
-    if (expiring === undefined) expiries.set(minute, new Set([record.identity]));
-    else expiring.add(record.identity);
-  }
-
   /** Removes every trace of a record: payments that are refused must not fill the memory. */
-  function remove(record: PaymentRecord): void {
-    records.delete(record.identity);
-    if (record.identifier !== undefined) identifiers.delete(record.identifier);
-    if (record.transaction !== undefined) transactions.delete(record.transaction);
-    dropResponse(record.identity);
-    const minute = expiryMinute(record);
-    const expiring = expiries.get(minute);
-    expiring?.delete(record.identity);
-    if (expiring?.size === 0) expiries.delete(minute);
+  function remove(stored: Stored): void {
+    records.delete(stored.identity);
+    if (stored.identifier !== undefined) identifiers.delete(stored.identifier);
+    if (stored.transaction !== undefined) transactions.delete(stored.transaction);
+    keepAnswer(stored, undefined);
+    const expiring = expiries.get(stored.lastMinute);
+    expiring?.delete(stored);
+    if (expiring?.size === 0) expiries.delete(stored.lastMinute);
   }
 
-  function removeExpired(): void {
-    const minute = Math.floor(now() / MINUTE_MS);
-    if (minute === lastMinute) return;
-    lastMinute = minute;
-    for (const [due, identities] of expiries) {
-      if (due > minute) continue;
-      for (const identity of identities) {
-        const record = records.get(identity);
-        if (record !== undefined) remove(record);
-      }
-    }
+  function removeExpired(currentMinute: number): void {
+    minute = currentMinute;
+    for (const [due, expired] of expiries) if (due <= currentMinute) for (const stored of expired) remove(stored);
   }
 
-  /** Counts the response that a record has now, and drops the oldest responses until the rest fit. */
-  function keepResponse({ identity, answer }: PaymentRecord): void {
-    dropResponse(identity);
-    if (answer === undefined) return;
-    const size = sizeOfAnswer(answer);
-    if (size > maxAnswerBytes) {
-      forgetAnswer(identity);
-      return;
-    }
-    owedSizes.set(identity, size);
-    responseBytes += size;
-    for (const sizes of [deliveredSizes, owedSizes]) {
-      for (const oldest of sizes.keys()) {
+  /** Replaces the response that a record keeps. One that is written again is the youngest. */
+  function keepAnswer(stored: Stored, answer: StoredAnswer | undefined): void {
+    delivered.delete(stored);
+    owed.delete(stored);
+    responseBytes -= stored.answerBytes;
+    const bytes = answer === undefined ? 0 : sizeOfAnswer(answer);
+    stored.answer = bytes > maxAnswerBytes ? undefined : answer;
+    stored.answerBytes = bytes > maxAnswerBytes ? 0 : bytes;
+    stored.copy = undefined;
+    if (stored.answer === undefined) return;
+    owed.add(stored);
+    responseBytes += bytes;
+    if (responseBytes > maxAnswerBytes) makeRoom();
+  }
+
+  /** Drops the oldest responses until the rest fit. */
+  function makeRoom(): void {
+    for (const keeping of [delivered, owed]) {
+      for (const oldest of keeping) {
         if (responseBytes <= maxAnswerBytes) return;
-        dropResponse(oldest);
-        forgetAnswer(oldest);
+        keepAnswer(oldest, undefined);
       }
     }
-  }
-
-  function deliver({ identity }: PaymentRecord): void {
-    const size = owedSizes.get(identity);
-    if (size === undefined) return;
-    owedSizes.delete(identity);
-    deliveredSizes.set(identity, size);
-  }
-
-  function dropResponse(identity: string): void {
-    for (const sizes of [deliveredSizes, owedSizes]) {
-      responseBytes -= sizes.get(identity) ?? 0;
-      sizes.delete(identity);
-    }
-  }
-
-  function forgetAnswer(identity: string): void {
-    const record = records.get(identity);
-    if (record === undefined) return;
-    const { answer: _, ...rest } = record;
-    records.set(identity, Object.freeze(rest));
   }
 }
 
@@ -221,47 +232,45 @@ function check(now: unknown, options: unknown): void {
   if (issues.length > 0) throw new ConfigError(issues);
 }
 
-function isUnfinished({ state }: PaymentRecord): boolean {
-  return UNFINISHED.includes(state);
+/** Changes a record. A field that is `undefined` in the change stays as it is; `null` removes it. */
+function changeRecord(stored: Stored, change: Transition): void {
+  stored.copy = undefined;
+  stored.state = change.to;
+  if (change.newOwner !== undefined) stored.owner = change.newOwner;
+  if (change.facilitator !== undefined) stored.facilitator = change.facilitator ?? undefined;
+  if (change.identifier === null) stored.identifier = undefined;
+  if (change.request !== undefined) stored.request = change.request ?? undefined;
+  if (change.leaseUntilMs !== undefined) stored.leaseUntilMs = change.leaseUntilMs ?? undefined;
+  if (change.mark !== undefined) stored.mark = change.mark ?? undefined;
+  if (change.receipt !== undefined) stored.receipt = change.receipt;
+  if (change.transaction !== undefined) stored.transaction = change.transaction;
 }
 
-function isAllowed(record: PaymentRecord, { from, to, owner }: Transition): boolean {
-  return record.state === from && record.owner === owner && TRANSITIONS[from].includes(to);
-}
-
-/** The record after a change. A field that is `undefined` in the change stays as it is; `null` removes it. */
-function changeRecord(record: PaymentRecord, change: Transition): PaymentRecord {
-  const {
-    facilitator = record.facilitator ?? null,
-    identifier = record.identifier ?? null,
-    request = record.request ?? null,
-    leaseUntilMs = record.leaseUntilMs ?? null,
-    answer = record.answer ?? null,
-    mark = record.mark ?? null,
-    receipt = record.receipt ?? null,
-    transaction = record.transaction,
-  } = change;
-  return Object.freeze({
-    identity: record.identity,
-    binding: record.binding,
-    state: change.to,
-    owner: change.newOwner ?? record.owner,
-    expiresAtMs: record.expiresAtMs,
-    mode: record.mode,
-    route: record.route,
-    method: record.method,
-    target: record.target,
-    hasBody: record.hasBody,
-    ...(facilitator !== null && { facilitator }),
-    ...(identifier !== null && { identifier }),
-    ...(request !== null && { request }),
-    ...(leaseUntilMs !== null && { leaseUntilMs }),
-    // A settlement is short, and most responses are dropped at its end: a body is copied only when it is kept for longer.
-    ...(answer !== null && { answer: change.to === "settling" ? answer : withOwnBody(answer) }),
-    ...(mark !== null && { mark }),
-    ...(receipt !== null && { receipt }),
+/** A record for a caller: it stays as it is, and has no field without a value. */
+function copyOf(stored: Stored): PaymentRecord {
+  if (stored.copy !== undefined) return stored.copy;
+  const { facilitator, identifier, request, leaseUntilMs, answer, mark, receipt, transaction } = stored;
+  stored.copy = Object.freeze({
+    identity: stored.identity,
+    binding: stored.binding,
+    state: stored.state,
+    owner: stored.owner,
+    expiresAtMs: stored.expiresAtMs,
+    mode: stored.mode,
+    route: stored.route,
+    method: stored.method,
+    target: stored.target,
+    hasBody: stored.hasBody,
+    ...(facilitator !== undefined && { facilitator }),
+    ...(identifier !== undefined && { identifier }),
+    ...(request !== undefined && { request }),
+    ...(leaseUntilMs !== undefined && { leaseUntilMs }),
+    ...(answer !== undefined && { answer }),
+    ...(mark !== undefined && { mark }),
+    ...(receipt !== undefined && { receipt }),
     ...(transaction !== undefined && { transaction }),
   });
+  return stored.copy;
 }
 
 /** A short body may be a view into a larger buffer, and would keep all of that buffer in memory. */
@@ -274,11 +283,7 @@ function withOwnBody(answer: StoredAnswer): StoredAnswer {
 
 /** The size of a kept response: the bytes of its headers and body. */
 export function sizeOfAnswer({ headers, body }: StoredAnswer): number {
-  const headerSizes = headers.map(([name, value]) => name.length + String(value).length);
-  return headerSizes.reduce((sum, size) => sum + size, body.byteLength);
-}
-
-/** The minute at whose start a record may be forgotten. */
-function expiryMinute({ expiresAtMs }: PaymentRecord): number {
-  return Math.ceil((expiresAtMs + GRACE_MS) / MINUTE_MS);
+  let bytes = body.byteLength;
+  for (const [name, value] of headers) bytes += name.length + String(value).length;
+  return bytes;
 }

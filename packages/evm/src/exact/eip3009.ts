@@ -5,11 +5,10 @@
  * @see x402 v2, scheme `exact` on EVM, §1, Phases 1 and 2; EIP-3009; Contract ABI Specification, "Events"
  * @module
  */
-import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
-import { canonicalAddress, isAddressShaped, sameAddress } from "../address.js";
+import { ADDRESS } from "../address.js";
 import { addressWord } from "../node/node-questions.js";
-import { isDecimal, isSignature, isWord, longestWindowSeconds, SETTLEMENT_MARGIN_SECONDS } from "../payload-fields.js";
+import { DECIMAL, SIGNATURE, WORD } from "../payload-fields.js";
 
 /** A signed authorization. Each field has the form it must have. */
 export interface Authorization {
@@ -26,49 +25,14 @@ export interface Authorization {
 export function readAuthorization(payload: unknown): Authorization | undefined {
   const { signature, authorization } = fieldsOf(payload);
   const { from, to, value, validAfter, validBefore, nonce } = fieldsOf(authorization);
-  if (!isSignature(signature) || !isWord(nonce)) return undefined;
-  if (!isAddressShaped(from) || !isAddressShaped(to)) return undefined;
-  if (!isDecimal(value) || !isDecimal(validAfter) || !isDecimal(validBefore)) return undefined;
-  return { from, to, value, validAfter, validBefore, nonce, signature };
-}
-
-/** Implements `readPayment` of the `exact` scheme for EIP-3009. Total. */
-export function readAuthorizationPayment(
-  payload: unknown,
-  requirements: PaymentRequirements,
-  nowSeconds: number,
-): PaymentReading {
-  const authorization = readAuthorization(payload);
-  if (authorization === undefined) return refused("invalid_payload");
-  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
-
-  if (!sameAddress(to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
-  if (value !== requirements.amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
-  // A time too large for an exact number lies far beyond every bound.
-  if (Number(validAfter) > nowSeconds) return refused("invalid_exact_evm_payload_authorization_valid_after");
-  const expiresAtSeconds = Number(validBefore);
-  const secondsLeft = expiresAtSeconds - nowSeconds;
-  if (secondsLeft > longestWindowSeconds(requirements))
-    return refused("invalid_exact_evm_payload_authorization_valid_before");
-  const payer = canonicalAddress(from);
-  return {
-    kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
-    payload: {
-      signature: signature.toLowerCase(),
-      authorization: {
-        ...{ from: payer, to: requirements.payTo, value, validAfter, validBefore },
-        nonce: nonce.toLowerCase(),
-      },
-    },
-    identity: `${requirements.network}|${requirements.asset}|${from}|${nonce}`.toLowerCase(),
-    payer,
-    expiresAtSeconds,
-    expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
-  };
-}
-
-function refused(reason: Reason): PaymentReading {
-  return { kind: "refused", reason };
+  if (typeof signature !== "string" || !SIGNATURE.test(signature)) return undefined;
+  if (typeof nonce !== "string" || !WORD.test(nonce)) return undefined;
+  if (typeof from !== "string" || !ADDRESS.test(from)) return undefined;
+  if (typeof to !== "string" || !ADDRESS.test(to)) return undefined;
+  if (typeof value !== "string" || !DECIMAL.test(value)) return undefined;
+  if (typeof validAfter !== "string" || !DECIMAL.test(validAfter)) return undefined;
+  if (typeof validBefore !== "string" || !DECIMAL.test(validBefore)) return undefined;
+  return { from, to, value, validAfter, validBefore, nonce, signature } as Authorization;
 }
 
 /** `AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)` */

@@ -8,15 +8,9 @@
  */
 import type { PaymentReading, PaymentRequirements, Reason } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
-import { canonicalAddress, isAddressShaped, lowerCase, sameAddress } from "../address.js";
+import { ADDRESS, canonicalAddress, lowerCase, sameAddress } from "../address.js";
 import { addressWord, uintWord } from "../node/node-questions.js";
-import {
-  isSignature,
-  isWord,
-  longestWindowSeconds,
-  readUint256,
-  SETTLEMENT_MARGIN_SECONDS,
-} from "../payload-fields.js";
+import { CLOCK_SECONDS, isWord, readUint256, SETTLEMENT_MARGIN_SECONDS, SIGNATURE } from "../payload-fields.js";
 
 /** Uniswap's Permit2, at the same address on every network. It checks each signature and moves the token, once. */
 export const PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
@@ -56,19 +50,21 @@ export function readPermit(payload: unknown, kind: ProxyKind): Permit | undefine
   const { from, permitted, spender, nonce: writtenNonce, deadline: last, witness } = fieldsOf(permit2Authorization);
   const { token, amount: writtenAmount } = fieldsOf(permitted);
   const { to, facilitator: settler, validAfter: first } = fieldsOf(witness);
-  if (!isSignature(signature) || !isAddressShaped(from) || !isAddressShaped(spender)) return undefined;
-  if (!isAddressShaped(token) || !isAddressShaped(to)) return undefined;
+  if (typeof signature !== "string" || !SIGNATURE.test(signature)) return undefined;
+  if (typeof from !== "string" || !ADDRESS.test(from)) return undefined;
+  if (typeof spender !== "string" || !ADDRESS.test(spender)) return undefined;
+  if (typeof token !== "string" || !ADDRESS.test(token)) return undefined;
+  if (typeof to !== "string" || !ADDRESS.test(to)) return undefined;
+  const isUpto = kind === "upto";
+  if (isUpto && (typeof settler !== "string" || !ADDRESS.test(settler))) return undefined;
   const [amount, deadline, validAfter] = [readUint256(writtenAmount), readUint256(last), readUint256(first)];
   // Clients write the nonce in decimal; an example of the specification has it in hexadecimal. It is the same number.
   const nonce = isWord(writtenNonce) ? BigInt(writtenNonce) : readUint256(writtenNonce);
   if (amount === undefined || nonce === undefined || deadline === undefined || validAfter === undefined) {
     return undefined;
   }
-  if (kind === "exact") {
-    return { from, token, amount, spender, nonce, deadline, to, validAfter, facilitator: undefined, signature };
-  }
-  if (!isAddressShaped(settler)) return undefined;
-  return { from, token, amount, spender, nonce, deadline, to, validAfter, facilitator: settler, signature };
+  const facilitator = isUpto ? settler : undefined;
+  return { from, token, amount, spender, nonce, deadline, to, validAfter, facilitator, signature } as Permit;
 }
 
 /** Writes all addresses of a permit in lower case, for the libraries that hash it. */
@@ -91,52 +87,39 @@ export function readPermitPayment(
   { requirements, nowSeconds }: { readonly requirements: PaymentRequirements; readonly nowSeconds: number },
 ): PaymentReading {
   const permit = readPermit(payload, kind);
-  if (permit === undefined || !sameAddress(permit.spender, PROXIES[kind])) return refused("invalid_payload");
-  if (!sameAddress(permit.token, requirements.asset)) return refused("invalid_payload");
-  if (!sameAddress(permit.to, requirements.payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
-  if (permit.amount.toString() !== requirements.amount) {
-    return refused("invalid_exact_evm_payload_authorization_value_mismatch");
-  }
+  if (permit === undefined) return refused("invalid_payload");
+  const { from, token, spender, nonce, deadline, to, validAfter, facilitator, signature } = permit;
+  const { network, asset, payTo, amount, maxTimeoutSeconds } = requirements;
+
+  if (!sameAddress(spender, PROXIES[kind]) || !sameAddress(token, asset)) return refused("invalid_payload");
+  if (!sameAddress(to, payTo)) return refused("invalid_exact_evm_payload_recipient_mismatch");
+  if (permit.amount.toString() !== amount) return refused("invalid_exact_evm_payload_authorization_value_mismatch");
   // The named facilitator is not compared with the offer's: a facilitator may have several addresses and announce another
   // one each time. It checks by itself whether the payer named one of them.
-  if (permit.validAfter > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
-  const secondsLeft = permit.deadline - BigInt(nowSeconds);
-  if (secondsLeft > longestWindowSeconds(requirements))
+  if (validAfter > BigInt(nowSeconds)) return refused("invalid_exact_evm_payload_authorization_valid_after");
+  const secondsLeft = deadline - BigInt(nowSeconds);
+  if (secondsLeft > maxTimeoutSeconds + CLOCK_SECONDS)
     return refused("invalid_exact_evm_payload_authorization_valid_before");
-  const canonical = canonicalPayload(permit, { kind, requirements });
+  const payer = canonicalAddress(from);
+  const settler = facilitator === undefined ? {} : { facilitator: canonicalAddress(facilitator) };
   return {
     kind: secondsLeft < SETTLEMENT_MARGIN_SECONDS ? "expired" : "readable",
-    payload: canonical,
-    // Permit2 counts nonces by payer, not by token.
-    identity: [requirements.network, "permit2", permit.from, permit.nonce].join("|").toLowerCase(),
-    payer: canonical.permit2Authorization.from,
-    expiresAtSeconds: Number(permit.deadline),
-    expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
-  };
-}
-
-/** Writes a permit that agrees with the terms. */
-function canonicalPayload(
-  permit: Permit,
-  { kind, requirements }: { readonly kind: ProxyKind; readonly requirements: PaymentRequirements },
-) {
-  const { from, nonce, deadline, validAfter, facilitator, signature } = permit;
-  const { asset: token, amount, payTo: to } = requirements;
-  const witness = {
-    to,
-    ...(facilitator === undefined ? {} : { facilitator: canonicalAddress(facilitator) }),
-    validAfter: validAfter.toString(),
-  };
-  return {
-    signature: signature.toLowerCase(),
-    permit2Authorization: {
-      from: canonicalAddress(from),
-      permitted: { token, amount },
-      spender: PROXIES[kind],
-      nonce: nonce.toString(),
-      deadline: deadline.toString(),
-      witness,
+    payload: {
+      signature: signature.toLowerCase(),
+      permit2Authorization: {
+        from: payer,
+        permitted: { token: asset, amount },
+        spender: PROXIES[kind],
+        nonce: nonce.toString(),
+        deadline: deadline.toString(),
+        witness: { to: payTo, ...settler, validAfter: validAfter.toString() },
+      },
     },
+    // Permit2 counts nonces by payer, not by token.
+    identity: `${network}|permit2|${from}|${nonce}`.toLowerCase(),
+    payer,
+    expiresAtSeconds: Number(deadline),
+    expiredReason: "invalid_exact_evm_payload_authorization_valid_before",
   };
 }
 

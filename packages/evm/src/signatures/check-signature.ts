@@ -12,9 +12,8 @@ import type { PaymentRequirements, SignatureFinding } from "@farebox/core";
 import { fieldsOf } from "@farebox/core/scheme";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { lowerCase } from "../address.js";
 import { readAuthorization } from "../exact/eip3009.js";
-import { type ProxyKind, permitInLowerCase, readPermit } from "../permit2/permit2.js";
+import { type ProxyKind, readPermit } from "../permit2/permit2.js";
 import { hashTypedData } from "./hash-typed-data.js";
 import { permitTypedData, type TypedData, transferTypedData } from "./typed-data.js";
 
@@ -30,6 +29,9 @@ interface Signed {
 /** The length of 65 bytes in hex, with `0x`. */
 const KEY_SIGNATURE_LENGTH = 132;
 
+/** Before the chain's id in the name of a network. */
+const CHAIN = "eip155:";
+
 const SIGNED: SignatureFinding = Object.freeze({ kind: "signed" });
 const UNCLEAR: SignatureFinding = Object.freeze({ kind: "unclear" });
 const OTHER_KEY: SignatureFinding = Object.freeze({ kind: "other_key", reason: "invalid_exact_evm_payload_signature" });
@@ -39,7 +41,7 @@ export function checkSigned(signed: Signed | undefined): SignatureFinding {
   if (signed === undefined) return OTHER_KEY;
   const { message, signer, signature } = signed;
   if (signature.length !== KEY_SIGNATURE_LENGTH) return UNCLEAR;
-  return recoverAddress(hashTypedData(message), signature) === lowerCase(signer) ? SIGNED : OTHER_KEY;
+  return recoverAddress(hashTypedData(message), signature) === signer.toLowerCase() ? SIGNED : OTHER_KEY;
 }
 
 /** Whether the key of an address signed a text as wallets do (EIP-191). Never throws. */
@@ -47,7 +49,7 @@ export function isMessageSignedBy(message: string, address: Hex, signature: Hex)
   const bytes = Buffer.from(message, "utf8");
   const prefix = Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`, "latin1");
   if (signature.length !== KEY_SIGNATURE_LENGTH) return false;
-  return recoverAddress(keccak_256(Buffer.concat([prefix, bytes])), signature) === lowerCase(address);
+  return recoverAddress(keccak_256(Buffer.concat([prefix, bytes])), signature) === address.toLowerCase();
 }
 
 /** The address of the key that made a signature, in lower case; `undefined`: no key made it. */
@@ -80,31 +82,30 @@ export function readSignedTransfer(payload: unknown, requirements: PaymentRequir
   const { name, version } = fieldsOf(requirements.extra);
   if (read === undefined || typeof name !== "string" || typeof version !== "string") return undefined;
   const { from, to, value, validAfter, validBefore, nonce, signature } = read;
+  const domain = { name, version, chainId: Number(requirements.network.slice(CHAIN.length)) };
   const authorization = {
-    from: lowerCase(from),
-    to: lowerCase(to),
+    from,
+    to,
     value: BigInt(value),
     validAfter: BigInt(validAfter),
     validBefore: BigInt(validBefore),
     nonce,
   };
-  const asset = lowerCase(requirements.asset);
-  const domain = { name, version, chainId: chainIdOf(requirements) };
-  return { message: transferTypedData({ asset, domain, authorization }), signer: from, signature };
+  return {
+    message: transferTypedData({ asset: requirements.asset as Hex, domain, authorization }),
+    signer: from,
+    signature,
+  };
 }
 
 /** Reads the message of a payment by Permit2. */
 export function readSignedPermit(
   kind: ProxyKind,
   payload: unknown,
-  requirements: PaymentRequirements,
+  { network }: PaymentRequirements,
 ): Signed | undefined {
   const permit = readPermit(payload, kind);
   if (permit === undefined) return undefined;
-  const message = permitTypedData(chainIdOf(requirements), permitInLowerCase(permit));
+  const message = permitTypedData(Number(network.slice(CHAIN.length)), permit);
   return { message, signer: permit.from, signature: permit.signature };
-}
-
-function chainIdOf({ network }: PaymentRequirements): number {
-  return Number(network.slice("eip155:".length));
 }
