@@ -146,7 +146,7 @@ interface MadeCall {
 }
 
 /** A failed call, as it is remembered. */
-export type Failure = Pick<FacilitatorError, "code" | "status" | "says" | "message">;
+export type RememberedFailure = Pick<FacilitatorError, "code" | "status" | "says" | "message">;
 
 /** An offer as a facilitator sees it. */
 export interface SeenOffer {
@@ -184,7 +184,7 @@ export class PoolMember {
   readonly #offers = new Map<string, Map<string, SeenOffer>>();
   #state: FacilitatorState = "unknown";
   #sinceMs: number;
-  #lastFailure: Failure | undefined;
+  #lastFailure: RememberedFailure | undefined;
   #supportedProblem: string | undefined;
   #hasResponded = false;
   #supportedFailures = 0;
@@ -320,6 +320,7 @@ export class PoolMember {
     if (REFUSES_ONE_REQUEST.includes(error.status)) this.#refused(`${error.status}`, source, error);
   }
 
+  /** How it sees an offer, by the latest `/supported`. */
   see(scheme: string, network: string): SeenOffer {
     const known = this.#offers.get(network)?.get(scheme);
     if (known !== undefined) return known;
@@ -371,7 +372,7 @@ export class PoolMember {
   }
 
   /** The latest failure of any call; for the log. */
-  get lastFailure(): Failure | undefined {
+  get lastFailure(): RememberedFailure | undefined {
     return this.#lastFailure;
   }
 
@@ -528,7 +529,7 @@ async function waitForPlace<T>(
 }
 
 /** Not the error itself: through its stack, an error may keep the request that waited for the call. */
-function toFailure({ code, status, says, message }: FacilitatorError): Failure {
+function toFailure({ code, status, says, message }: FacilitatorError): RememberedFailure {
   return { code, status, says, message };
 }
 
