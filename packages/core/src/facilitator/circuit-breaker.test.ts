@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { CircuitBreaker, type FailedCall, LONGEST_OPEN_MS } from "./circuit-breaker.js";
 
@@ -318,4 +319,41 @@ describe("a breaker that asks", () => {
     failFor("d", "e");
     expect(answers).toHaveLength(1);
   });
+});
+
+test("a quiet breaker is closed to nobody, whatever has happened before", () => {
+  const payers = fc.constantFrom("a", "b", undefined);
+  const step = fc.record({
+    payer: payers,
+    isRetry: fc.boolean(),
+    ending: fc.constantFrom("responded", "failed", "unreachable", "too many", "abandoned"),
+    isLate: fc.boolean(),
+    waitMs: fc.constantFrom(0, 0, 1_000, THRESHOLDS.openMs, THRESHOLDS.rememberedMs),
+  });
+  let quiet = 0;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const drawn = new CircuitBreaker(THRESHOLDS, { now: () => nowMs });
+      const late: (() => void)[] = [];
+      for (const { payer, isRetry, ending, isLate, waitMs } of steps) {
+        const call = enter({ ...(payer && { payer }), isRetry }, drawn);
+        const end = () => {
+          if (ending === "responded") call?.responded();
+          else if (ending === "abandoned") call?.abandoned();
+          else call?.failed(ending === "too many" ? 20 : undefined, { isUnreachable: ending === "unreachable" });
+        };
+        if (isLate) late.push(end);
+        else end();
+        if (late.length > 2) late.shift()?.();
+        nowMs += waitMs;
+        if (!drawn.isQuiet) continue;
+        quiet++;
+        const others = ["a", "b", "c"];
+        expect([drawn.state(), drawn.retryAfterSeconds("a")]).toEqual(["closed", 0]);
+        expect(others.map((other) => drawn.admit(other))).toEqual([0, 0, 0]);
+        expect(others.map((other) => drawn.enter(other, false))).toEqual(["closed", "closed", "closed"]);
+      }
+    }),
+  );
+  expect(quiet).toBeGreaterThan(0);
 });
