@@ -312,7 +312,7 @@ function createParts(settings: Settings) {
       if (state === "up") events.emit("facilitator_up", () => ({ facilitator: name }));
       if (state === "down") events.emit("facilitator_down", () => ({ facilitator: name, code }));
     },
-    onCalled: (call) => events.emit("facilitator_called", () => call),
+    events,
   });
 
   const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });

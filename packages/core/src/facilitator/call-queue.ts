@@ -61,8 +61,10 @@ export class CallQueue {
     return this.#wait(source);
   }
 
-  /** The call has ended. */
-  leave(source: string): void {
+  /** The call has ended: with a valid response, or because it was one too many, or otherwise. */
+  leave(source: string, ending?: "responded" | "too_many"): void {
+    if (ending === "too_many") this.#open = Math.max(this.#open >> 1, 1);
+    else if (ending === "responded" && this.#open < this.#limits.inFlight) this.#open++;
     this.#inFlight--;
     const left = (this.#inFlightOf.get(source) ?? 1) - 1;
     if (left === 0) this.#inFlightOf.delete(source);
@@ -72,12 +74,6 @@ export class CallQueue {
       if (next === undefined) return;
       next.begin();
     }
-  }
-
-  /** The facilitator responded, or asked for fewer calls. Called before {@link leave}. */
-  note(ending: "responded" | "too_many"): void {
-    if (ending === "responded") this.#open = Math.min(this.#open + 1, this.#limits.inFlight);
-    else this.#open = Math.max(this.#open >> 1, 1);
   }
 
   #wait(source: string): Promise<boolean> {

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type CircuitBreaker, createCircuitBreaker, LONGEST_OPEN_MS } from "./circuit-breaker.js";
+import { CircuitBreaker, type FailedCall, LONGEST_OPEN_MS } from "./circuit-breaker.js";
 
 const THRESHOLDS = { failuresToOpen: 3, openMs: 10_000, rememberedMs: 60_000 };
 
@@ -8,16 +9,29 @@ let breaker: CircuitBreaker;
 
 beforeEach(() => {
   nowMs = 1_000_000;
-  breaker = createCircuitBreaker(THRESHOLDS, { now: () => nowMs });
+  breaker = new CircuitBreaker(THRESHOLDS, { now: () => nowMs });
 });
 
+/** A call that the test ends; `undefined`: it is refused. */
+function enter({ payer, isRetry = false }: { payer?: string; isRetry?: boolean } = {}, entered = breaker) {
+  const way = entered.enter(payer, isRetry);
+  return (
+    way && {
+      responded: () => entered.responded(way, payer),
+      failed: (retryAfterSeconds?: number, more: Partial<FailedCall> = {}) =>
+        entered.failed(way, { payer, retryAfterSeconds, ...more }),
+      abandoned: () => entered.abandoned(way),
+    }
+  );
+}
+
 function fail(times: number, retryAfterSeconds?: number): void {
-  for (let time = 0; time < times; time++) breaker.enter()!.failed(retryAfterSeconds);
+  for (let time = 0; time < times; time++) enter()!.failed(retryAfterSeconds);
 }
 
 describe("a closed breaker", () => {
   test("lets calls through, with nothing to wait for", () => {
-    expect(breaker.enter()).toBeDefined();
+    expect(enter()).toBeDefined();
     expect([breaker.state(), breaker.retryAfterSeconds()]).toEqual(["closed", 0]);
   });
 
@@ -30,14 +44,14 @@ describe("a closed breaker", () => {
 
   test("resets the count after a response", () => {
     fail(2);
-    breaker.enter()!.responded();
+    enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });
 
   test("does not count a call whose caller gave up", () => {
     fail(2);
-    breaker.enter()!.abandoned();
+    enter()!.abandoned();
     expect(breaker.state()).toBe("closed");
     fail(1);
     expect(breaker.state()).toBe("open");
@@ -55,6 +69,29 @@ describe("a closed breaker", () => {
     expect(breaker.state()).toBe("half-open");
   });
 
+  test("is quiet until a call fails, and again when no failure is remembered", async () => {
+    const quiet = [breaker.isQuiet];
+    const note = (...calls: (() => void)[]) => {
+      for (const call of calls) {
+        call();
+        quiet.push(breaker.isQuiet);
+      }
+    };
+    note(
+      () => enter({ payer: "a" })!.responded(),
+      () => enter({ payer: "a" })!.failed(),
+      () => enter({ payer: "b" })!.responded(),
+      () => enter({ payer: "a" })!.responded(),
+      () => enter()!.failed(),
+      () => enter({ payer: "b" })!.responded(),
+      () => enter({ payer: "a" })!.failed(undefined, { isGood: Promise.resolve(true) }),
+      () => enter({ payer: "a" })!.responded(),
+    );
+    expect(quiet).toEqual([true, true, false, false, true, false, true, false, true]);
+    await new Promise(setImmediate);
+    expect(breaker.isQuiet).toBe(false);
+  });
+
   test("does not open on a Retry-After of 0", () => {
     fail(1, 0);
     expect(breaker.state()).toBe("closed");
@@ -66,16 +103,16 @@ describe("an open breaker", () => {
 
   test("refuses calls, and returns the seconds left", () => {
     nowMs += 1;
-    expect(breaker.enter()).toBeUndefined();
+    expect(enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(10);
     nowMs += 9_998;
-    expect(breaker.enter()).toBeUndefined();
+    expect(enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(1);
   });
 
   test("is not kept open by calls that began before it opened", () => {
-    const early = createCircuitBreaker(THRESHOLDS, { now: () => nowMs });
-    const permits = [1, 2, 3, 4].map(() => early.enter()!);
+    const early = new CircuitBreaker(THRESHOLDS, { now: () => nowMs });
+    const permits = [1, 2, 3, 4].map(() => enter({}, early)!);
     for (const permit of permits.slice(0, 3)) permit.failed(undefined);
     nowMs += 9_000;
     permits[3]!.failed(undefined);
@@ -91,13 +128,13 @@ describe("a half open breaker", () => {
   });
 
   test("lets one call through, and no other until that has ended", () => {
-    const probe = breaker.enter();
+    const probe = enter();
     expect(probe).toBeDefined();
-    expect(breaker.enter()).toBeUndefined();
+    expect(enter()).toBeUndefined();
     expect(breaker.retryAfterSeconds()).toBe(1);
     probe!.responded();
     expect(breaker.state()).toBe("closed");
-    expect(breaker.enter()).toBeDefined();
+    expect(enter()).toBeDefined();
   });
 
   test("opens again when the probe fails", () => {
@@ -105,28 +142,28 @@ describe("a half open breaker", () => {
     expect(breaker.state()).toBe("open");
     nowMs += THRESHOLDS.openMs;
     expect(breaker.state()).toBe("half-open");
-    expect(breaker.enter()).toBeDefined();
+    expect(enter()).toBeDefined();
   });
 
   test("sends another probe when the caller of the first gave up", () => {
-    breaker.enter()!.abandoned();
+    enter()!.abandoned();
     expect(breaker.state()).toBe("half-open");
-    expect(breaker.enter()).toBeDefined();
+    expect(enter()).toBeDefined();
   });
 
   test("needs the full number of failures again once it is closed", () => {
-    breaker.enter()!.responded();
+    enter()!.responded();
     fail(2);
     expect(breaker.state()).toBe("closed");
   });
 });
 
 describe("failures of payers", () => {
-  const failFor = (payer: string, retryAfterSeconds?: number) => breaker.enter({ payer })!.failed(retryAfterSeconds);
+  const failFor = (payer: string, retryAfterSeconds?: number) => enter({ payer })!.failed(retryAfterSeconds);
 
   test("one payer's failures count once, and pause that payer only", () => {
     for (let time = 0; time < 3; time++) failFor("a");
-    expect([breaker.state(), breaker.enter({ payer: "a" })]).toEqual(["closed", undefined]);
+    expect([breaker.state(), enter({ payer: "a" })]).toEqual(["closed", undefined]);
     expect([breaker.retryAfterSeconds("a"), breaker.retryAfterSeconds("b")]).toEqual([10, 0]);
     expect([breaker.admit("a"), breaker.admit("b")]).toEqual([10, 0]);
     nowMs += THRESHOLDS.openMs;
@@ -141,7 +178,7 @@ describe("failures of payers", () => {
     failFor("a");
     expect(breaker.admit("a")).toBe(0);
     failFor("a");
-    breaker.enter({ payer: "a" })!.responded();
+    enter({ payer: "a" })!.responded();
     failFor("a");
     expect(breaker.admit("a")).toBe(0);
   });
@@ -157,18 +194,18 @@ describe("failures of payers", () => {
   });
 
   test("a facilitator that cannot be reached is no payer's fault", () => {
-    for (let time = 0; time < 3; time++) breaker.enter({ payer: "a" })!.failed(undefined, true);
+    for (let time = 0; time < 3; time++) enter({ payer: "a" })!.failed(undefined, { isUnreachable: true });
     expect(breaker.state()).toBe("open");
     nowMs += THRESHOLDS.openMs;
-    expect(breaker.enter({ payer: "a" })).toBeDefined();
+    expect(enter({ payer: "a" })).toBeDefined();
   });
 
   test("payers whose payments failed do not get the probe", () => {
     for (const payer of ["a", "b", "c"]) failFor(payer);
     nowMs += THRESHOLDS.openMs;
-    expect(breaker.enter({ payer: "a" })).toBeUndefined();
+    expect(enter({ payer: "a" })).toBeUndefined();
     expect([breaker.admit("a"), breaker.retryAfterSeconds("a")]).toEqual([50, 50]);
-    breaker.enter({ payer: "d" })!.responded();
+    enter({ payer: "d" })!.responded();
     expect(breaker.state()).toBe("closed");
   });
 
@@ -178,7 +215,7 @@ describe("failures of payers", () => {
     expect([breaker.admit("d"), breaker.admit("e")]).toEqual([0, 5]);
     nowMs += 5_000;
     expect(breaker.admit("e")).toBe(0);
-    const probe = breaker.enter({ payer: "d" });
+    const probe = enter({ payer: "d" });
     nowMs += 5_000;
     expect(breaker.admit("f")).toBe(1);
     probe!.responded();
@@ -190,21 +227,21 @@ describe("retries", () => {
   const RETRY = { payer: "a", isRetry: true };
 
   test("retries never count", () => {
-    for (const payer of ["a", "b", "c", "d"]) breaker.enter({ payer, isRetry: true })!.failed(60);
+    for (const payer of ["a", "b", "c", "d"]) enter({ payer, isRetry: true })!.failed(60);
     expect([breaker.state(), breaker.admit("a")]).toEqual(["closed", 0]);
   });
 
   test("retries neither take the probe nor keep the breaker open, and one of them at a time passes beside it", () => {
     fail(3);
-    expect(breaker.enter(RETRY)).toBeUndefined();
+    expect(enter(RETRY)).toBeUndefined();
     nowMs += THRESHOLDS.openMs;
-    const retry = breaker.enter(RETRY);
-    expect([breaker.enter(RETRY), breaker.admit("b")]).toEqual([undefined, 0]);
-    const probe = breaker.enter({ payer: "b" });
+    const retry = enter(RETRY);
+    expect([enter(RETRY), breaker.admit("b")]).toEqual([undefined, 0]);
+    const probe = enter({ payer: "b" });
     expect(probe).toBeDefined();
     retry!.failed(60);
     expect(breaker.state()).toBe("half-open");
-    breaker.enter(RETRY)!.responded();
+    enter(RETRY)!.responded();
     expect(breaker.state()).toBe("closed");
   });
 });
@@ -214,7 +251,7 @@ describe("a breaker that asks", () => {
   let answers: ((isAlive: boolean) => void)[];
   let changes: number;
   const failFor = (...payers: string[]) => {
-    for (const payer of payers) breaker.enter({ payer })?.failed(undefined);
+    for (const payer of payers) enter({ payer })?.failed(undefined);
   };
   const settled = () => new Promise(setImmediate);
 
@@ -222,7 +259,7 @@ describe("a breaker that asks", () => {
     answers = [];
     changes = 0;
     const isAlive = () => new Promise<boolean>((resolve) => void answers.push(resolve));
-    breaker = createCircuitBreaker(THRESHOLDS, { now: () => nowMs }, { isAlive, onChange: () => void changes++ });
+    breaker = new CircuitBreaker(THRESHOLDS, { now: () => nowMs }, { isAlive, onChange: () => void changes++ });
   });
 
   test("opens only if the facilitator is not alive, and asks one question at a time", async () => {
@@ -245,7 +282,7 @@ describe("a breaker that asks", () => {
 
   test("stays closed if a call has responded meanwhile", async () => {
     failFor("a", "b", "c");
-    breaker.enter({ payer: "d" })!.responded();
+    enter({ payer: "d" })!.responded();
     answers[0]!(false);
     await settled();
     expect(breaker.state()).toBe("closed");
@@ -264,7 +301,7 @@ describe("a breaker that asks", () => {
   });
 
   test("asks nothing if the facilitator has told each payer that it gets too many calls", () => {
-    for (const payer of ["a", "b", "c"]) breaker.enter({ payer })!.failed(20, false, { isBusy: true });
+    for (const payer of ["a", "b", "c"]) enter({ payer })!.failed(20, { isBusy: true });
     expect([breaker.state(), answers.length]).toEqual(["open", 0]);
   });
 
@@ -275,11 +312,48 @@ describe("a breaker that asks", () => {
 
   test("does not count a payment that turns out not to be good, but pauses its payer", async () => {
     for (const payer of ["a", "b", "c", "c", "c"]) {
-      breaker.enter({ payer })!.failed(undefined, false, { isGood: Promise.resolve(payer === "a") });
+      enter({ payer })!.failed(undefined, { isGood: Promise.resolve(payer === "a") });
     }
     await settled();
     expect([answers.length, breaker.admit("a"), breaker.admit("c")]).toEqual([0, 0, 10]);
     failFor("d", "e");
     expect(answers).toHaveLength(1);
   });
+});
+
+test("a quiet breaker is closed to nobody, whatever has happened before", () => {
+  const payers = fc.constantFrom("a", "b", undefined);
+  const step = fc.record({
+    payer: payers,
+    isRetry: fc.boolean(),
+    ending: fc.constantFrom("responded", "failed", "unreachable", "too many", "abandoned"),
+    isLate: fc.boolean(),
+    waitMs: fc.constantFrom(0, 0, 1_000, THRESHOLDS.openMs, THRESHOLDS.rememberedMs),
+  });
+  let quiet = 0;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+      const drawn = new CircuitBreaker(THRESHOLDS, { now: () => nowMs });
+      const late: (() => void)[] = [];
+      for (const { payer, isRetry, ending, isLate, waitMs } of steps) {
+        const call = enter({ ...(payer && { payer }), isRetry }, drawn);
+        const end = () => {
+          if (ending === "responded") call?.responded();
+          else if (ending === "abandoned") call?.abandoned();
+          else call?.failed(ending === "too many" ? 20 : undefined, { isUnreachable: ending === "unreachable" });
+        };
+        if (isLate) late.push(end);
+        else end();
+        if (late.length > 2) late.shift()?.();
+        nowMs += waitMs;
+        if (!drawn.isQuiet) continue;
+        quiet++;
+        const others = ["a", "b", "c"];
+        expect([drawn.state(), drawn.retryAfterSeconds("a")]).toEqual(["closed", 0]);
+        expect(others.map((other) => drawn.admit(other))).toEqual([0, 0, 0]);
+        expect(others.map((other) => drawn.enter(other, false))).toEqual(["closed", "closed", "closed"]);
+      }
+    }),
+  );
+  expect(quiet).toBeGreaterThan(0);
 });

@@ -47,48 +47,21 @@ const TRIAL_MS = 5_000;
 /** The state of a breaker. */
 export type BreakerState = "closed" | "open" | "half-open";
 
-/** What a breaker knows about a call before it is made. */
-export interface BreakerCall {
-  /** The payer, or another source of the payment; `undefined`: the failure of this call has nothing to do with a payer. */
-  readonly payer?: string | undefined;
-  /** Whether an earlier call for the same payment has an unknown outcome. */
-  readonly isRetry?: boolean;
-}
+/** How a call came to be made. Says what its end is worth. */
+export type Way = "closed" | "probe" | "again" | "again beside the probe";
 
-/** One call that may be made. When it ends, exactly one of the three methods is called. */
-export interface Permit {
-  /** It got a valid response. */
-  responded(): void;
-  /**
-   * It failed. With a `Retry-After` the breaker opens at once, or the payer is paused at once.
-   *
-   * @param isUnreachable - Whether no server got the call, which no payer can cause.
-   */
-  failed(retryAfterSeconds: number | undefined, isUnreachable?: boolean, more?: FailedPayment): void;
-  /** Its caller gave up, which proves nothing. */
-  abandoned(): void;
-}
-
-/** What a failure may have to do with its payment. */
-export interface FailedPayment {
-  /** Whether the facilitator has said that it gets too many calls, which is not about the payment. */
+/** A call that failed, and what that may have to do with its payment. */
+export interface FailedCall {
+  /** The payer, or another source of the payment; `undefined`: the failure has nothing to do with a payer. */
+  readonly payer: string | undefined;
+  /** With a `Retry-After` the breaker opens at once, or the payer is paused at once. */
+  readonly retryAfterSeconds: number | undefined;
+  /** Whether no server got the call, which no payer can cause. Default false. */
+  readonly isUnreachable?: boolean;
+  /** Whether the facilitator has said that it gets too many calls, which is not about the payment. Default false. */
   readonly isBusy?: boolean;
   /** Whether the payment is good, if nobody knew. Otherwise its failure is only the payer's. Never rejects. */
   readonly isGood?: Promise<boolean> | undefined;
-}
-
-/** Watches the calls of one kind to one facilitator. */
-export interface CircuitBreaker {
-  state(): BreakerState;
-  /** A permit for one call, or `undefined` when calls are refused. */
-  enter(call?: BreakerCall): Permit | undefined;
-  /** Seconds until a call for a payer may pass, at least 1. 0 when closed. */
-  retryAfterSeconds(payer?: string): number;
-  /**
-   * Seconds until a handler may run for a payer whose payment is settled afterwards; 0: now. While half-open, one handler
-   * may run every few seconds.
-   */
-  admit(payer: string): number;
 }
 
 /** What a breaker asks and tells. */
@@ -100,15 +73,6 @@ export interface BreakerOptions {
   readonly isAlive?: () => Promise<boolean>;
   /** Called when the state may have changed after a call had ended. */
   readonly onChange?: () => void;
-}
-
-/** Creates a closed breaker. */
-export function createCircuitBreaker(
-  thresholds: BreakerThresholds,
-  clock: Pick<Clock, "now">,
-  options: BreakerOptions = {},
-): CircuitBreaker {
-  return new Breaker(thresholds, clock, options);
 }
 
 /** The failures of one payer in a row. */
@@ -127,7 +91,10 @@ interface Failure {
   readonly retryAfterSeconds: number | undefined;
 }
 
-class Breaker implements CircuitBreaker {
+/** Watches the calls of one kind to one facilitator. Closed at first. */
+export class CircuitBreaker {
+  /** Whether no failure is remembered: each call may be made, and a valid response changes nothing. A field, which each call reads. */
+  isQuiet = true;
   readonly #thresholds: BreakerThresholds;
   readonly #clock: Pick<Clock, "now">;
   readonly #options: BreakerOptions;
@@ -141,7 +108,7 @@ class Breaker implements CircuitBreaker {
   #retrying = false;
   #isAsking = false;
 
-  constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">, options: BreakerOptions) {
+  constructor(thresholds: BreakerThresholds, clock: Pick<Clock, "now">, options: BreakerOptions = {}) {
     this.#thresholds = thresholds;
     this.#clock = clock;
     this.#options = options;
@@ -152,19 +119,25 @@ class Breaker implements CircuitBreaker {
     return this.#clock.now() < this.#openUntilMs ? "open" : "half-open";
   }
 
-  enter({ payer, isRetry = false }: BreakerCall = {}): Permit | undefined {
-    if (this.#openUntilMs === undefined && this.#payers.size === 0)
-      return new CallPermit(this, payer, isRetry ? "again" : "closed");
+  /**
+   * Lets a call through: when it ends, exactly one of {@link responded}, {@link failed} and {@link abandoned} is called. `undefined`: it is
+   * refused.
+   *
+   * @param isRetry - Whether an earlier call for the same payment has an unknown outcome.
+   */
+  enter(payer: string | undefined, isRetry: boolean): Way | undefined {
+    if (this.isQuiet) return isRetry ? "again" : "closed";
     const current = this.state();
     if (current === "open") return undefined;
-    if (isRetry) return this.#enterAgain(payer, current);
+    if (isRetry) return this.#enterAgain(current);
     if (this.#failuresOf(payer, current) !== undefined) return undefined;
-    if (current === "closed") return new CallPermit(this, payer, "closed");
+    if (current === "closed") return "closed";
     if (this.#probing) return undefined;
     this.#probing = true;
-    return new CallPermit(this, payer, "probe");
+    return "probe";
   }
 
+  /** Seconds until a call for a payer may pass, at least 1. 0 when closed. */
   retryAfterSeconds(payer?: string): number {
     const current = this.state();
     const { pausedUntilMs = 0, rememberedUntilMs = 0 } = this.#failuresOf(payer, current) ?? {};
@@ -174,8 +147,12 @@ class Breaker implements CircuitBreaker {
     return Math.max(Math.ceil((untilMs - this.#clock.now()) / 1000), 1);
   }
 
+  /**
+   * Seconds until a handler may run for a payer whose payment is settled afterwards; 0: now. While half-open, one handler
+   * may run every few seconds.
+   */
   admit(payer: string): number {
-    if (this.#openUntilMs === undefined && this.#payers.size === 0) return 0;
+    if (this.isQuiet) return 0;
     const current = this.state();
     const isBarred = current === "open" || this.#failuresOf(payer, current) !== undefined;
     if (isBarred) return this.retryAfterSeconds(payer);
@@ -188,29 +165,20 @@ class Breaker implements CircuitBreaker {
     return 0;
   }
 
-  /** Beside the probe, so that a payment is resolved even if no other one comes. Only its success says anything. */
-  #enterAgain(payer: string | undefined, current: BreakerState): Permit | undefined {
-    if (current === "closed") return new CallPermit(this, payer, "again");
-    if (this.#retrying) return undefined;
-    this.#retrying = true;
-    return new CallPermit(this, payer, "again beside the probe");
-  }
-
-  /** A call has ended. */
-  end(way: Way): void {
-    if (way === "probe") this.#probing = false;
-    if (way === "again beside the probe") this.#retrying = false;
-  }
-
   /** A call got a valid response. */
-  close(payer: string | undefined): void {
-    if (this.#failures.size > 0) this.#failures.clear();
-    this.#openUntilMs = undefined;
-    if (payer !== undefined) this.#payers.delete(payer);
+  responded(way: Way, payer: string | undefined): void {
+    this.abandoned(way);
+    this.#close(payer);
   }
 
-  failed(failure: Failure, isGood: Promise<boolean> | undefined): void {
-    if (failure.cause !== undefined) this.#blame(failure.cause, failure.retryAfterSeconds);
+  /** A call failed. */
+  failed(way: Way, { payer, isUnreachable = false, isBusy = false, retryAfterSeconds, isGood }: FailedCall): void {
+    this.abandoned(way);
+    if (way !== "closed" && way !== "probe") return;
+    const cause = isUnreachable ? undefined : payer;
+    if (cause !== undefined) this.#blame(cause, retryAfterSeconds);
+    // A call that began while closed says nothing once the breaker is open. A probe does.
+    const failure = { cause, isBusy, isProbe: way === "probe", retryAfterSeconds };
     if (isGood === undefined) {
       this.#count(failure);
       return;
@@ -222,10 +190,32 @@ class Breaker implements CircuitBreaker {
     });
   }
 
+  /** The caller gave up, which proves nothing. */
+  abandoned(way: Way): void {
+    if (way === "probe") this.#probing = false;
+    if (way === "again beside the probe") this.#retrying = false;
+  }
+
+  /** Beside the probe, so that a payment is resolved even if no other one comes. Only its success says anything. */
+  #enterAgain(current: BreakerState): Way | undefined {
+    if (current === "closed") return "again";
+    if (this.#retrying) return undefined;
+    this.#retrying = true;
+    return "again beside the probe";
+  }
+
+  #close(payer: string | undefined): void {
+    this.#failures.clear();
+    this.#openUntilMs = undefined;
+    if (payer !== undefined) this.#payers.delete(payer);
+    this.isQuiet = this.#payers.size === 0;
+  }
+
   #count({ cause, isBusy, isProbe, retryAfterSeconds }: Failure): void {
     const isHalfOpen = isProbe && this.#openUntilMs !== undefined;
     if (this.#openUntilMs !== undefined && !isHalfOpen) return;
     this.#failures.set(cause ?? Symbol("no payer"), cause !== undefined && !isBusy);
+    this.isQuiet = false;
     const isAsked = cause === undefined && (retryAfterSeconds ?? 0) > 0;
     if (!isHalfOpen && !isAsked && this.#failures.size < this.#thresholds.failuresToOpen) return;
     const { isAlive } = this.#options;
@@ -239,7 +229,7 @@ class Breaker implements CircuitBreaker {
     this.#isAsking = true;
     const isClosing = await isAlive();
     this.#isAsking = false;
-    if (isClosing) this.close(undefined);
+    if (isClosing) this.#close(undefined);
     // A valid response meanwhile says that it is alive.
     else if (this.#failures.size > 0) this.#openUntilMs = this.#pauseUntil(retryAfterSeconds);
     this.#options.onChange?.();
@@ -262,6 +252,7 @@ class Breaker implements CircuitBreaker {
     this.#payers.delete(payer);
     const untilMs = Math.max(nowMs + this.#thresholds.rememberedMs, pausedUntilMs);
     this.#payers.set(payer, { count, pausedUntilMs, rememberedUntilMs: untilMs });
+    this.isQuiet = false;
     for (const oldest of this.#payers.keys()) {
       if (this.#payers.size <= MAX_PAYERS) break;
       this.#payers.delete(oldest);
@@ -271,43 +262,6 @@ class Breaker implements CircuitBreaker {
   #pauseUntil(retryAfterSeconds: number | undefined): number {
     const asked = (retryAfterSeconds ?? 0) * 1000;
     return this.#clock.now() + Math.min(Math.max(this.#thresholds.openMs, asked), LONGEST_OPEN_MS);
-  }
-}
-
-/** How a call came to be made. */
-type Way = "closed" | "probe" | "again" | "again beside the probe";
-
-class CallPermit implements Permit {
-  readonly #breaker: Breaker;
-  readonly #payer: string | undefined;
-  readonly #way: Way;
-
-  constructor(breaker: Breaker, payer: string | undefined, way: Way) {
-    this.#breaker = breaker;
-    this.#payer = payer;
-    this.#way = way;
-  }
-
-  responded(): void {
-    if (this.#way !== "closed") this.#breaker.end(this.#way);
-    this.#breaker.close(this.#payer);
-  }
-
-  failed(
-    retryAfterSeconds: number | undefined,
-    isUnreachable = false,
-    { isBusy = false, isGood }: FailedPayment = {},
-  ): void {
-    this.#breaker.end(this.#way);
-    if (this.#way !== "closed" && this.#way !== "probe") return;
-    // A call that began while closed says nothing once the breaker is open. A probe does.
-    const isProbe = this.#way === "probe";
-    const cause = isUnreachable ? undefined : this.#payer;
-    this.#breaker.failed({ cause, isBusy, isProbe, retryAfterSeconds }, isGood);
-  }
-
-  abandoned(): void {
-    this.#breaker.end(this.#way);
   }
 }
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FacilitatorError } from "../errors.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
-import { DEFAULT_DEADLINES, withDeadlines } from "./pool-member.js";
+import { DEFAULT_DEADLINES } from "./pool-member.js";
+import { askInTime } from "./time-limit.js";
 
 const REQUEST = {} as FacilitatorRequest;
 const RESPONSES = {
@@ -25,9 +26,10 @@ function facilitatorThat(behave: (operation: Operation) => unknown) {
     settle: (_, options) => respond("settle", options),
     supported: (options) => respond("supported", options),
   };
-  const hurried = withDeadlines(facilitator, { verifyMs: 100, settleMs: 200, supportedMs: 300 });
-  const call = (operation: Operation, options?: CallOptions): Promise<unknown> =>
-    operation === "supported" ? hurried.supported(options) : hurried[operation](REQUEST, options);
+  const call = (operation: Operation, { signal }: CallOptions = {}): Promise<unknown> => {
+    const request = operation === "supported" ? undefined : REQUEST;
+    return askInTime(facilitator, { operation, request, limitMs: DEADLINES_MS[operation], signal });
+  };
   return { call, signals };
 }
 

@@ -20,22 +20,23 @@ import {
 } from "../protocol/documents.js";
 import { isJsonObject, type JsonObject, parseJson } from "../protocol/json.js";
 
+/** A response while it is read. */
+type Reading<T> = { -readonly [field in keyof T]: T[field] };
+
 /** Reads a response to `verify`; `undefined` if it is invalid. Never throws. */
 export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   if (!isJsonObject(value)) return undefined;
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
-  const invalidReason = text(value["invalidReason"]) ?? text(value["invalid_reason"]);
-  const invalidMessage = text(value["invalidMessage"]) ?? text(value["invalid_message"]);
-  const payer = text(value["payer"], NAME);
-  const extensionResponses = outcomes(value);
-  return {
-    isValid,
-    ...(invalidReason !== undefined && { invalidReason }),
-    ...(invalidMessage !== undefined && { invalidMessage }),
-    ...(payer !== undefined && { payer }),
-    ...(extensionResponses !== undefined && { extensionResponses }),
-  };
+  const read: Reading<VerifyResponse> = { isValid };
+  const invalidReason = text(value["invalidReason"], value["invalid_reason"]);
+  if (invalidReason !== undefined) read.invalidReason = invalidReason;
+  const invalidMessage = text(value["invalidMessage"], value["invalid_message"]);
+  if (invalidMessage !== undefined) read.invalidMessage = invalidMessage;
+  const { payer, extensionResponses, extensions } = value;
+  if (typeof payer === "string") read.payer = NAME.test(payer) ? payer : "";
+  if (extensionResponses !== undefined || extensions !== undefined) addOutcomes(read, extensionResponses, extensions);
+  return read;
 }
 
 /**
@@ -45,28 +46,27 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
  */
 export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { success } = value;
+  const { success, transaction, network: named, payer, amount, extra, extensionResponses, extensions } = value;
   if (typeof success !== "boolean") return undefined;
-  const errorReason = text(value["errorReason"]) ?? text(value["error_reason"]);
-  const errorMessage = text(value["errorMessage"]) ?? text(value["error_message"]);
+  const read: Reading<SettlementResponse> = {
+    success,
+    transaction: typeof transaction === "string" && NAME.test(transaction) ? transaction : "",
+    network: (typeof named === "string" && named.slice(0, MAX_NAME)) || network,
+  };
+  const errorReason = text(value["errorReason"], value["error_reason"]);
+  if (errorReason !== undefined) read.errorReason = errorReason;
+  const errorMessage = text(value["errorMessage"], value["error_message"]);
+  if (errorMessage !== undefined) read.errorMessage = errorMessage;
   // Whether money has moved does not depend on the transaction, or there must be a real one.
   const isSure = success || errorReason === "payment_already_settled";
-  const payer = text(value["payer"], NAME);
+  if (read.transaction === "" && !isSure) read.transaction = traceOf(transaction);
+  if (typeof payer === "string") read.payer = NAME.test(payer) ? payer : "";
   // Some write a number.
-  const amount = Number.isSafeInteger(value["amount"]) ? String(value["amount"]) : text(value["amount"]);
-  const extra = success ? smallObject(value["extra"]) : undefined;
-  const extensionResponses = outcomes(value);
-  return {
-    success,
-    transaction: text(value["transaction"], NAME) || (isSure ? "" : traceOf(value["transaction"])),
-    network: text(value["network"])?.slice(0, MAX_NAME) || network,
-    ...(errorReason !== undefined && { errorReason }),
-    ...(errorMessage !== undefined && { errorMessage }),
-    ...(payer !== undefined && { payer }),
-    ...(amount !== undefined && { amount }),
-    ...(extra !== undefined && { extra }),
-    ...(extensionResponses !== undefined && { extensionResponses }),
-  };
+  if (typeof amount === "string" || Number.isSafeInteger(amount)) read.amount = String(amount);
+  const small = success && extra !== undefined ? smallObject(extra) : undefined;
+  if (small !== undefined) read.extra = small;
+  if (extensionResponses !== undefined || extensions !== undefined) addOutcomes(read, extensionResponses, extensions);
+  return read;
 }
 
 /** It goes to the client in a header. */
@@ -86,9 +86,10 @@ function smallObject(value: unknown): JsonObject | undefined {
   }
 }
 
-/** Outcomes of extensions in the body. A facilitator in this process has no headers, and some others write them here, too. */
-function outcomes(value: JsonObject): ExtensionResponses | undefined {
-  return readExtensionResponses(value["extensionResponses"]) ?? readExtensionResponses(value["extensions"]);
+/** Adds outcomes of extensions in the body. A facilitator in this process has no headers, and some others write them here, too. */
+function addOutcomes(read: { extensionResponses?: ExtensionResponses }, outcomes: unknown, elsewhere: unknown): void {
+  const known = readExtensionResponses(outcomes) ?? readExtensionResponses(elsewhere);
+  if (known !== undefined) read.extensionResponses = known;
 }
 
 /** Reads a response to `supported`; `undefined` if it is invalid. Invalid kinds are left out. Never throws. */
@@ -115,10 +116,10 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-/** A text. One that has not the form counts as an empty one. */
-function text(value: unknown, form?: RegExp): string | undefined {
-  if (typeof value !== "string") return undefined;
-  return form === undefined || form.test(value) ? value : "";
+/** A text, under one of two names. */
+function text(value: unknown, elsewhere: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof elsewhere === "string" ? elsewhere : undefined;
 }
 
 /** Longer ones than any chain has. They go to the client in a header, and into the store. */
@@ -129,7 +130,9 @@ const NAME = /^[^\p{Cc}\p{Cs}\s]{0,200}$/u;
 
 /** A transaction that cannot be an id, short and legible. A refusal with one is not final: something may have been broadcast. */
 function traceOf(value: unknown): string {
-  return value === undefined || value === null ? "" : legible(text(value) ?? `no text: ${typeof value}`);
+  return value === undefined || value === null
+    ? ""
+    : legible(typeof value === "string" ? value : `no text: ${typeof value}`);
 }
 
 /** The three calls to a facilitator. */

@@ -1,14 +1,10 @@
 /**
- * One facilitator of a pool: which networks it serves, what it supports, its health, and calls that never reject.
- *
- *   createPoolMember          the member, with its `/supported` cache
- *   attempt                   one call, unless the circuit breaker is open
- *   createFacilitatorStatus   health and circuit breakers
- *   withDeadlines             deadlines for a facilitator
+ * One facilitator of a pool: which networks it serves, what it supports, its health, and calls.
  *
  * @module
  */
 import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
+import type { PaymentEvents } from "../events/events.js";
 import { matchesNetwork } from "../protocol/caip2.js";
 import type {
   PaymentRequirements,
@@ -20,88 +16,32 @@ import type {
 import { isReason } from "../protocol/reasons.js";
 import { CallQueue, UNSIGNED_LIMITS, VERIFY_LIMITS } from "./call-queue.js";
 import {
-  type BreakerCall,
-  type BreakerOptions,
   type BreakerState,
-  type CircuitBreaker,
+  CircuitBreaker,
   type Clock,
-  createCircuitBreaker,
-  type Permit,
   SETTLE_THRESHOLDS,
   VERIFY_THRESHOLDS,
+  type Way,
 } from "./circuit-breaker.js";
-import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
-import {
-  type Operation,
-  readSettlementResponse,
-  readVerifyResponse,
-  refusedAll,
-  unreadable,
-} from "./http-responses.js";
+import type { Facilitator, FacilitatorRequest } from "./facilitator.js";
+import { readSettlementResponse, readVerifyResponse, refusedAll, unavailable, unreadable } from "./http-responses.js";
 import { Questions, REFUSES_ONE_REQUEST } from "./questions.js";
 import { Refusals } from "./refusals.js";
-import { createSupportedCache, findKind, ownsAnyAddress, type Support, spelledAs } from "./supported.js";
-
-/** How a call to one facilitator ended. */
-export type Attempt<T> =
-  | { readonly kind: "responded"; readonly response: T }
-  | { readonly kind: "failed"; readonly error: FacilitatorError; readonly provesNothing?: boolean }
-  /** Its circuit breaker is open, or too many calls wait for it. Nothing was sent. */
-  | { readonly kind: "skipped"; readonly retryAfterSeconds: number };
-
-/** One facilitator of a pool. */
-export interface PoolMember {
-  readonly name: string;
-  supports(scheme: string, network: string): Support;
-  kind(scheme: string, network: string): SupportedKind | undefined;
-  /** Identifiers of the extensions that it lists. Empty before its first `/supported`. */
-  extensions(): readonly string[];
-  /** Whether one of the addresses is known to belong to it. */
-  owns(addresses: readonly string[], requirements: PaymentRequirements): boolean;
-  /** Its latest `/supported`, without networks that it does not serve. */
-  supported(): SupportedResponse | undefined;
-  /** Never rejects. */
-  verify(request: FacilitatorRequest, options: VerifyOptions): Promise<Attempt<VerifyResponse>>;
-  /** Never rejects. */
-  settle(request: FacilitatorRequest, options: SettleOptions): Promise<Attempt<SettlementResponse>>;
-  /** Seconds until a handler may run for a payer whose payment this facilitator settles; 0: now. */
-  admit(payer: string): number;
-  /** Whether others are asked first: as far as is known, it does not settle now. */
-  isAskedLast(): boolean;
-  /** It failed to verify a payment that another facilitator then found good. */
-  failedGood(error: FacilitatorError, source: string): void;
-  health(): FacilitatorHealth;
-  /** The latest failure of any call; for the log. */
-  lastError(): FacilitatorError | undefined;
-  /** Why `/supported` could not be fetched the last time; `undefined`: it could, or was not fetched yet. */
-  supportedError(): FacilitatorError | undefined;
-  /** Begins to fetch `/supported`. */
-  start(): void;
-  /** Resolves after the first fetch, successful or not. Never rejects. */
-  readonly asked: Promise<void>;
-  close(): void;
-}
+import {
+  createSupportedCache,
+  findKind,
+  ownsAnyAddress,
+  type Support,
+  type SupportedCache,
+  spelledAs,
+} from "./supported.js";
+import { askInTime } from "./time-limit.js";
 
 /**
  * Whether a signature that was not checked yet is not the payer's after all. Asked when the call had to wait for a place, which
  * only checks if others were found to be bad meanwhile, and when `verify` has failed.
  */
 export type LateCheck = (when: "waited" | "failed") => boolean;
-
-/** The options of a verification. Payments whose signature may be forged have few calls, and a circuit breaker, of their own. */
-export interface VerifyOptions {
-  readonly signal: AbortSignal | undefined;
-  readonly source: string | undefined;
-  readonly isSigned: boolean;
-  readonly isForged?: LateCheck | undefined;
-}
-
-/** The options of a settlement: by whom, and whether it was tried before. */
-export interface SettleOptions extends BreakerCall {
-  readonly signal?: AbortSignal | undefined;
-  /** Whether the payment was verified. Default `true`. */
-  readonly isVerified?: boolean | undefined;
-}
 
 /**
  * Whether a facilitator works.
@@ -147,21 +87,19 @@ export type CallDeadlines = Omit<Deadlines, "hookMs">;
 /** The options of a member. */
 export interface MemberOptions {
   readonly name: string;
-  /** With deadlines. */
   readonly facilitator: Facilitator;
-  /** The deadline of `verify`. A call waits for its place as long. */
-  readonly verifyMs: number;
+  readonly deadlines: CallDeadlines;
   /** CAIP-2 networks and patterns such as `eip155:*` that it serves. `undefined`: all. */
   readonly networks: readonly string[] | undefined;
   readonly clock: Clock;
   /** Called when offers may have changed, with the reason: its `/supported`, or its health. */
   onChange(change: "supported" | "state"): void;
-  /** Called when a call of `verify` or `settle` has ended. Must not throw. */
-  onCalled?(call: EndedCall): void;
+  /** Gets `facilitator_called`. */
+  readonly events: CalledEvents | undefined;
 }
 
 /** A call that has ended. */
-export interface EndedCall {
+interface EndedCall {
   readonly facilitator: string;
   readonly operation: "verify" | "settle";
   readonly durationMs: number;
@@ -169,93 +107,53 @@ export interface EndedCall {
   readonly outcome: "responded" | FacilitatorErrorCode;
 }
 
-/** Creates a member. It makes no request until it is started or used. */
-export function createPoolMember(options: MemberOptions): PoolMember {
-  const { name, facilitator, clock, onCalled } = options;
-  const questions = new Questions({
-    facilitator,
-    respell: (request) => respell(request),
-    onEnded: (startedMs, outcome) =>
-      onCalled?.({ facilitator: name, operation: "verify", durationMs: clock.now() - startedMs, outcome }),
-    now: () => clock.now(),
-  });
-  const isAlive = () => questions.isAlive();
-  const status = createFacilitatorStatus(name, clock, { isAlive, onChange: () => options.onChange("state") });
-  const cache = createSupportedCache({
-    fetch: (signal) => facilitator.supported({ signal }),
-    clock,
-    onResponse(changed) {
-      status.supportedFetched();
-      if (changed) options.onChange("supported");
-    },
-    onFailure: status.supportedFailed,
-  });
-  const kindOf = createKindFinder(cache.latest);
-  const respell = createSpeller(cache.latest, kindOf);
-  const parts = { name, facilitator, status, questions, respell, clock, onCalled };
-  const time = { longestWaitMs: options.verifyMs, clock };
-  const queues = { verify: new CallQueue(VERIFY_LIMITS, time), unsigned: new CallQueue(UNSIGNED_LIMITS, time) };
-  const serves = (network: string) => options.networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
+/** Where ended calls are told. */
+export type CalledEvents = Pick<PaymentEvents, "hears" | "emit">;
 
-  return {
-    name,
-    supports(scheme, network) {
-      if (!serves(network)) return "no";
-      if (cache.latest() === undefined) return "unknown";
-      return kindOf(scheme, network) === undefined ? "no" : "yes";
-    },
-    kind: (scheme, network) => (serves(network) ? kindOf(scheme, network) : undefined),
-    extensions: () => cache.latest()?.extensions ?? [],
-    owns(addresses, requirements) {
-      const latest = cache.latest();
-      return latest !== undefined && ownsAnyAddress(latest, addresses, requirements);
-    },
-    supported() {
-      const latest = cache.latest();
-      return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
-    },
-    async verify(request, { signal, source, isSigned, isForged }) {
-      const from = source ?? "";
-      let lane: "verify" | "unsigned" = isSigned ? "verify" : "unsigned";
-      let place = queues[lane].enter(from);
-      if (typeof place !== "boolean" && (await place) && isForged?.("waited") === true) {
-        queues[lane].leave(from);
-        lane = "unsigned";
-        place = queues[lane].enter(from);
-      }
-      const hasPlace = typeof place === "boolean" ? place : await place;
-      if (!hasPlace) return { kind: "skipped", retryAfterSeconds: BUSY_RETRY_SECONDS };
-      const queue = queues[lane];
-      const about = { payer: source };
-      const read = readVerifyResponse;
-      const made = await attempt(parts, { operation: "verify", lane, request, read, signal, about, isForged });
-      if (made.kind === "responded") {
-        queue.note("responded");
-        // Before others take the place.
-        if (made.response.isValid) questions.lastGood = request;
-        else isForged?.("failed");
-      }
-      if (made.kind === "failed" && made.provesNothing !== true && made.error.status === TOO_MANY_REQUESTS) {
-        queue.note("too_many");
-      }
-      queue.leave(from);
-      return made;
-    },
-    settle(request, { signal, payer, isRetry = false, isVerified }) {
-      const about = { payer, isRetry };
-      const read = readSettlementResponse;
-      return attempt(parts, { operation: "settle", lane: "settle", request, read, signal, about, isVerified });
-    },
-    admit: status.admit,
-    isAskedLast: status.isAskedLast,
-    failedGood: status.failedGood,
-    health: () => ({ ...status.health(), supportedFetchedAtMs: cache.fetchedAtMs() }),
-    lastError: status.lastError,
-    supportedError: status.supportedError,
-    start: cache.start,
-    asked: cache.asked,
-    close: cache.close,
-  };
+/** Calls of one kind, with a circuit breaker of their own. */
+export interface Lane<T> {
+  readonly operation: "verify" | "settle";
+  /** How long a call may take. It waits for its place as long. */
+  readonly limitMs: number;
+  readonly breaker: CircuitBreaker;
+  /** `undefined`: calls need no place. A payment that is settled had one when it was verified. */
+  readonly queue: CallQueue | undefined;
+  /** Where a payment goes whose signature turns out to be forged while it waits. */
+  readonly forForged: Lane<T> | undefined;
+  /** Returns `undefined` for an invalid response. */
+  readonly read: (response: unknown, network: string) => T | undefined;
+}
+
+/** What a call is about. */
+export interface CallSubject {
+  /** The payer, or another source of the payment. `undefined`: the failure of this call has nothing to do with a payer. */
+  readonly payer?: string | undefined;
+  /** Whether an earlier call for the same payment has an unknown outcome. Default `false`. */
+  readonly isRetry?: boolean;
+  /** `false`: the payment is to be settled, and nobody has verified it. Default `true`. */
+  readonly isVerified?: boolean | undefined;
+  readonly isForged?: LateCheck | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A call that was made. */
+interface MadeCall {
+  readonly lane: Lane<unknown>;
+  readonly request: FacilitatorRequest;
+  readonly about: CallSubject;
+  readonly way: Way;
+  readonly startedMs: number;
+}
+
+/** A failed call, as it is remembered. */
+export type RememberedFailure = Pick<FacilitatorError, "code" | "status" | "says" | "message">;
+
+/** An offer as a facilitator sees it. */
+export interface SeenOffer {
+  readonly support: Support;
+  readonly kind: SupportedKind | undefined;
+  /** How it spells the network. The offer may have another facilitator's spelling. */
+  readonly network: string;
 }
 
 /** Places become free as soon as calls end. */
@@ -263,111 +161,345 @@ const BUSY_RETRY_SECONDS = 1;
 
 const TOO_MANY_REQUESTS = 429;
 
-type KindFinder = (scheme: string, network: string) => SupportedKind | undefined;
+/** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
+const MAX_SUPPORTED_FAILURES = 3;
 
-/** Looks up each offer once per `/supported` response: a seller has few offers, and each payment asks several times. */
-function createKindFinder(latest: () => SupportedResponse | undefined): KindFinder {
-  let response: SupportedResponse | undefined;
-  const found = new Map<string, Map<string, SupportedKind | undefined>>();
-  return (scheme, network) => {
-    if (response !== latest()) {
-      response = latest();
-      found.clear();
+/** One facilitator of a pool. It makes no request until it is started or called. */
+export class PoolMember {
+  readonly name: string;
+  readonly verifying: Lane<VerifyResponse>;
+  /** To verify payments whose signature may be forged. They have few calls. */
+  readonly unsigned: Lane<VerifyResponse>;
+  /** What counts here are payments that were verified. A facilitator that verifies may be unable to settle. */
+  readonly settling: Lane<SettlementResponse>;
+  readonly #facilitator: Facilitator;
+  readonly #networks: readonly string[] | undefined;
+  readonly #clock: Clock;
+  readonly #events: CalledEvents | undefined;
+  readonly #onChange: MemberOptions["onChange"];
+  readonly #cache: SupportedCache;
+  readonly #questions: Questions;
+  readonly #refusals: Refusals;
+  /** By network and scheme, according to the latest `/supported`: a seller has few offers, and each payment asks several times. */
+  readonly #offers = new Map<string, Map<string, SeenOffer>>();
+  #state: FacilitatorState = "unknown";
+  #sinceMs: number;
+  #lastFailure: RememberedFailure | undefined;
+  #supportedProblem: string | undefined;
+  #hasResponded = false;
+  #supportedFailures = 0;
+
+  constructor({ name, facilitator, deadlines, networks, clock, onChange, events }: MemberOptions) {
+    const { verifyMs, settleMs, supportedMs } = deadlines;
+    this.name = name;
+    this.#facilitator = facilitator;
+    this.#networks = networks;
+    this.#clock = clock;
+    this.#events = events;
+    this.#onChange = onChange;
+    this.#sinceMs = clock.now();
+    this.#refusals = new Refusals(clock);
+    const fetch = (signal?: AbortSignal) =>
+      askInTime(facilitator, { operation: "supported", request: undefined, limitMs: supportedMs, signal });
+    this.#questions = new Questions({
+      verify: (request) => {
+        const respelled = this.#respell(request);
+        return askInTime(facilitator, {
+          operation: "verify",
+          request: respelled,
+          limitMs: verifyMs,
+          signal: undefined,
+        });
+      },
+      supported: fetch,
+      onEnded: (startedMs, outcome) => this.#tell("verify", startedMs, outcome),
+      now: () => clock.now(),
+    });
+    this.#cache = createSupportedCache({
+      fetch,
+      clock,
+      onResponse: (changed) => {
+        if (changed) this.#offers.clear();
+        this.#supportedProblem = undefined;
+        this.#responded();
+        if (changed) onChange("supported");
+      },
+      onFailure: (error) => {
+        this.#lastFailure = toFailure(error);
+        this.#supportedProblem = error.message;
+        this.#supportedFailures++;
+        this.#reconsider();
+      },
+    });
+    const settled = { onChange: () => this.#reconsider() };
+    const verified = { ...settled, isAlive: () => this.#questions.isAlive() };
+    const waiting = { longestWaitMs: verifyMs, clock };
+    const verify = { operation: "verify", limitMs: verifyMs, read: readVerifyResponse } as const;
+    this.unsigned = {
+      ...verify,
+      breaker: new CircuitBreaker(VERIFY_THRESHOLDS, clock, verified),
+      queue: new CallQueue(UNSIGNED_LIMITS, waiting),
+      forForged: undefined,
+    };
+    this.verifying = {
+      ...verify,
+      breaker: new CircuitBreaker(VERIFY_THRESHOLDS, clock, verified),
+      queue: new CallQueue(VERIFY_LIMITS, waiting),
+      forForged: this.unsigned,
+    };
+    this.settling = {
+      ...{ operation: "settle", limitMs: settleMs, read: readSettlementResponse },
+      breaker: new CircuitBreaker(SETTLE_THRESHOLDS, clock, settled),
+      queue: undefined,
+      forForged: undefined,
+    };
+  }
+
+  /**
+   * Makes a call, unless it would wait too long or is paused. Rejects with a `FacilitatorError` only; one that names no facilitator
+   * says that nothing was sent.
+   */
+  async call<T extends VerifyResponse | SettlementResponse>(
+    asked: Lane<T>,
+    request: FacilitatorRequest,
+    about: CallSubject,
+  ): Promise<T> {
+    const { payer, isRetry = false, isForged, signal } = about;
+    const { scheme, network } = request.paymentRequirements;
+    const seen = this.see(scheme, network);
+    // It may have settled this payment before, whatever it supports now.
+    if (seen.support === "no" && !isRetry) throw unsupported(asked.operation, request);
+
+    const source = payer ?? "";
+    const place = asked.queue === undefined || asked.queue.enter(source);
+    const lane = place === true ? asked : await waitForPlace(place, asked, { source, isForged });
+    const { operation, breaker, queue, limitMs } = lane;
+
+    const way = breaker.isQuiet && !isRetry ? "closed" : breaker.enter(payer, isRetry);
+    if (way === undefined) {
+      queue?.leave(source);
+      // A payment that was tried before waits for the breaker, not for its payer's pause.
+      throw unavailable(operation, PAUSED, breaker.retryAfterSeconds(isRetry ? undefined : payer));
     }
-    if (response === undefined) return undefined;
-    const known = found.get(network) ?? new Map<string, SupportedKind | undefined>();
-    if (known.has(scheme)) return known.get(scheme);
-    const kind = findKind(response, scheme, network);
-    found.set(network, known.set(scheme, kind));
-    return kind;
-  };
-}
+    if (this.#refusals.areForAll) this.#refusals.begin(operation, isRetry);
 
-/** Spells the network of a request as the member does. The offer may have another facilitator's spelling. */
-type Speller = (request: FacilitatorRequest) => FacilitatorRequest;
+    const startedMs = this.#clock.now();
+    try {
+      const respelled = seen.network === network ? request : this.#respell(request);
+      const sent = await askInTime(this.#facilitator, { operation, request: respelled, limitMs, signal });
+      const response = lane.read(sent, network);
+      if (response === undefined) throw unreadable(operation);
 
-/** Looks at each offer once per `/supported` response. */
-function createSpeller(latest: () => SupportedResponse | undefined, kindOf: KindFinder): Speller {
-  let response: SupportedResponse | undefined;
-  let spelledRight = new WeakSet<PaymentRequirements>();
-  return (request) => {
+      if (way !== "closed" || !breaker.isQuiet) breaker.responded(way, payer);
+      if (this.#state !== "up" || this.#supportedFailures > 0) this.#responded();
+      if ("success" in response) {
+        if (this.#refusals.areAny || !response.success) this.#settled(response, request, about);
+      } else if (response.isValid) this.#questions.lastGood = request;
+      else isForged?.("failed");
+      if (this.#events?.hears("facilitator_called")) this.#tell(operation, startedMs, "responded");
+      // Last: when others take the place, they know whether this one was forged.
+      queue?.leave(source, "responded");
+      return response;
+    } catch (cause) {
+      return this.#failed(cause, { lane, request, about, way, startedMs });
+    }
+  }
+
+  /** Seconds until a handler may run for a payer whose payment this facilitator settles, as {@link CircuitBreaker.admit}. */
+  admit(payer: string): number {
+    return this.settling.breaker.admit(payer);
+  }
+
+  /** Whether others are asked first: as far as is known, it does not settle now. */
+  isAskedLast(): boolean {
+    return this.settling.breaker.state() === "open" || this.#refusals.isPausing;
+  }
+
+  /** It failed to verify a payment that another facilitator then found good. */
+  failedGood(error: FacilitatorError, source: string): void {
+    if (REFUSES_ONE_REQUEST.includes(error.status)) this.#refused(`${error.status}`, source, error);
+  }
+
+  /** How it sees an offer, by the latest `/supported`. */
+  see(scheme: string, network: string): SeenOffer {
+    const known = this.#offers.get(network)?.get(scheme);
+    if (known !== undefined) return known;
+    const serves = this.#networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
+    const latest = this.#cache.latest();
+    if (latest === undefined) return { support: serves ? "unknown" : "no", kind: undefined, network };
+    const kind = findKind(latest, scheme, network);
+    const isSupported = serves && kind !== undefined;
+    const seen: SeenOffer = {
+      support: isSupported ? "yes" : "no",
+      kind: isSupported ? kind : undefined,
+      network: spelledAs(kind, network),
+    };
+    const ofNetwork = this.#offers.get(network) ?? new Map<string, SeenOffer>();
+    this.#offers.set(network, ofNetwork.set(scheme, seen));
+    return seen;
+  }
+
+  /** Identifiers of the extensions that it lists. Empty before its first `/supported`. */
+  extensions(): readonly string[] {
+    return this.#cache.latest()?.extensions ?? [];
+  }
+
+  /** Whether one of the addresses is known to belong to it. */
+  owns(addresses: readonly string[], requirements: PaymentRequirements): boolean {
+    const latest = this.#cache.latest();
+    return latest !== undefined && ownsAnyAddress(latest, addresses, requirements);
+  }
+
+  /** Its latest `/supported`, without networks that it does not serve. */
+  supported(): SupportedResponse | undefined {
+    const latest = this.#cache.latest();
+    const serves = (network: string) => this.#networks?.some((pattern) => matchesNetwork(pattern, network)) ?? true;
+    return latest && { ...latest, kinds: latest.kinds.filter(({ network }) => serves(network)) };
+  }
+
+  health(): FacilitatorHealth {
+    const { code: lastErrorCode, status: lastErrorStatus, says: lastErrorSays } = this.#lastFailure ?? {};
+    return {
+      name: this.name,
+      state: this.#state,
+      sinceMs: this.#sinceMs,
+      lastErrorCode,
+      lastErrorStatus,
+      lastErrorSays,
+      breakers: { verify: this.verifying.breaker.state(), settle: this.settling.breaker.state() },
+      supportedFetchedAtMs: this.#cache.fetchedAtMs(),
+    };
+  }
+
+  /** The latest failure of any call; for the log. */
+  get lastFailure(): RememberedFailure | undefined {
+    return this.#lastFailure;
+  }
+
+  /** Why `/supported` could not be fetched the last time; `undefined`: it could, or was not fetched yet. */
+  get supportedProblem(): string | undefined {
+    return this.#supportedProblem;
+  }
+
+  /** Begins to fetch `/supported`. */
+  start(): void {
+    this.#cache.start();
+  }
+
+  /** Resolves after the first fetch, successful or not. Never rejects. */
+  get asked(): Promise<void> {
+    return this.#cache.asked;
+  }
+
+  close(): void {
+    this.#cache.close();
+  }
+
+  /** Notes how a call failed. A facilitator in this process may throw anything, which does not say whether money moved. */
+  #failed(cause: unknown, call: MadeCall): Promise<never> {
+    const { lane, about, way, startedMs } = call;
+    const { operation, breaker, queue } = lane;
+    const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), this.name);
+    const provesNothing = (about.signal?.aborted ?? false) || about.isForged?.("failed") === true;
+    if (provesNothing) breaker.abandoned(way);
+    else this.#count(error, call);
+    this.#tell(operation, startedMs, error.code);
+    queue?.leave(about.payer ?? "", !provesNothing && error.status === TOO_MANY_REQUESTS ? "too_many" : undefined);
+    return Promise.reject(error);
+  }
+
+  /** A call failed, and neither its caller nor a forged payment is the reason. */
+  #count(error: FacilitatorError, { lane, request, about, way }: MadeCall): void {
+    const { payer } = about;
+    const { status, code, outcome, retryAfterSeconds } = error;
+    this.#lastFailure = toFailure(error);
+    if (REFUSES_ONE_REQUEST.includes(status)) {
+      lane.breaker.responded(way, payer);
+      this.#responded();
+      if (lane.operation === "settle") this.#refusedOnce(`${status}`, { request, about, error });
+      return;
+    }
+    const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
+    const isGood = isUnreachable ? undefined : this.#isGood(request, about);
+    const isBusy = status === TOO_MANY_REQUESTS;
+    lane.breaker.failed(way, { payer, retryAfterSeconds, isUnreachable, isBusy, isGood });
+    this.#reconsider();
+  }
+
+  /** A settlement got a valid response: it failed, or others have failed before. */
+  #settled(response: SettlementResponse, request: FacilitatorRequest, about: CallSubject): void {
+    const { success, errorReason } = response;
+    if (success) {
+      this.#refusals.clear();
+      this.#reconsider();
+    } else if (!isReason(errorReason) || errorReason === "unexpected_settle_error") {
+      this.#refusedOnce("no reason", { request, about, error: refusedAll(this.name, response) });
+    }
+  }
+
+  /** A settlement was refused, in a way that says nothing about the payment, which may be bad. */
+  #refusedOnce(
+    said: string,
+    { request, about, error }: Pick<MadeCall, "request" | "about"> & { readonly error: FacilitatorError },
+  ): void {
+    // An earlier attempt may be the very reason.
+    if (about.isRetry) return;
+    const isGood = this.#isGood(request, about);
+    if (isGood === undefined) this.#refused(said, about.payer, error);
+    else void isGood.then((is) => is && this.#refused(said, about.payer, error));
+  }
+
+  /** A good payment of somebody was refused, in a way that says nothing about the payment. */
+  #refused(said: string, payer = "", error?: FacilitatorError): void {
+    this.#refusals.note(said, payer);
+    if (error !== undefined) this.#lastFailure = toFailure(error);
+    this.#reconsider();
+  }
+
+  /** Whether a payment is good, so that a failure to settle it may be the facilitator's. `undefined`: it is. Never rejects. */
+  #isGood(request: FacilitatorRequest, { isVerified }: CallSubject): Promise<boolean> | undefined {
+    return isVerified === false ? this.#questions.isGood(request) : undefined;
+  }
+
+  /** Any call got a valid response. */
+  #responded(): void {
+    this.#hasResponded = true;
+    this.#supportedFailures = 0;
+    // A response makes nothing worse.
+    if (this.#state !== "up") this.#reconsider();
+  }
+
+  #reconsider(): void {
+    const next = this.#isDown() ? "down" : this.#hasResponded ? "up" : "unknown";
+    if (next === this.#state) return;
+    this.#state = next;
+    this.#sinceMs = this.#clock.now();
+    this.#onChange("state");
+  }
+
+  #isDown(): boolean {
+    if (this.verifying.breaker.state() !== "closed" || this.settling.breaker.state() !== "closed") return true;
+    if (this.#refusals.areForAll) return true;
+    return this.#supportedFailures >= (this.#hasResponded ? MAX_SUPPORTED_FAILURES : 1);
+  }
+
+  #tell(operation: "verify" | "settle", startedMs: number, outcome: EndedCall["outcome"]): void {
+    this.#events?.emit("facilitator_called", () => ({
+      ...{ facilitator: this.name, operation, durationMs: this.#clock.now() - startedMs, outcome },
+    }));
+  }
+
+  /** Spells the network of a request as this facilitator does. */
+  #respell(request: FacilitatorRequest): FacilitatorRequest {
     const { paymentRequirements: terms, paymentPayload } = request;
-    if (response !== latest()) {
-      response = latest();
-      spelledRight = new WeakSet();
-    }
-    if (spelledRight.has(terms)) return request;
-    const network = spelledAs(kindOf(terms.scheme, terms.network), terms.network);
-    if (network === terms.network) {
-      spelledRight.add(terms);
-      return request;
-    }
+    const { network } = this.see(terms.scheme, terms.network);
+    if (network === terms.network) return request;
     const accepted = { ...paymentPayload.accepted, network };
     return {
       ...request,
       paymentPayload: { ...paymentPayload, accepted },
       paymentRequirements: { ...terms, network },
     };
-  };
-}
-
-const NOTHING: CallOptions = Object.freeze({});
-
-interface Parts {
-  readonly name: string;
-  /** With deadlines. */
-  readonly facilitator: Facilitator;
-  readonly status: FacilitatorStatus;
-  readonly questions: Questions;
-  readonly respell: Speller;
-  readonly clock: Clock;
-  readonly onCalled: MemberOptions["onCalled"];
-}
-
-/** One call to a facilitator. */
-interface Call<T> {
-  readonly operation: "verify" | "settle";
-  readonly lane: Lane;
-  readonly request: FacilitatorRequest;
-  /** Returns `undefined` for an invalid response. */
-  readonly read: (response: unknown, network: string) => T | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly about: BreakerCall;
-  readonly isForged?: LateCheck | undefined;
-  /** `false`: the payment is to be settled, and nobody has verified it. */
-  readonly isVerified?: boolean | undefined;
-}
-
-/** Makes a call, unless the circuit breaker is open, and notes how it ended. Never rejects. */
-async function attempt<T extends VerifyResponse | SettlementResponse>(
-  { name, facilitator, status, questions, respell, clock, onCalled }: Parts,
-  { operation, lane, request, read, signal, about, isForged, isVerified }: Call<T>,
-): Promise<Attempt<T>> {
-  const begun = status.begin(lane, about);
-  if (begun.kind === "refused") return { kind: "skipped", retryAfterSeconds: begun.retryAfterSeconds };
-  const startedMs = clock.now();
-  const ended = (outcome: EndedCall["outcome"]) =>
-    onCalled?.({ facilitator: name, operation, durationMs: clock.now() - startedMs, outcome });
-  // Nobody's payment counts that may be bad.
-  const counts = () => (isVerified === false ? questions.isGood(request) : undefined);
-  const { refusals } = status;
-  if (lane === "settle" && refusals.areForAll) refusals.begin(about);
-  try {
-    const sent = await facilitator[operation](respell(request), signal === undefined ? NOTHING : { signal });
-    const response = read(sent, request.paymentRequirements.network);
-    if (response === undefined) throw unreadable(operation);
-    status.responded(begun.permit);
-    if ("success" in response && (refusals.areAny || !response.success)) status.settled(response, about, counts);
-    ended("responded");
-    return { kind: "responded", response };
-  } catch (cause) {
-    // A facilitator in this process may throw anything, which does not say whether money moved.
-    const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), name);
-    const provesNothing = (signal?.aborted ?? false) || isForged?.("failed") === true;
-    if (provesNothing) begun.permit.abandoned();
-    else status.failed(begun.permit, error, { lane, about, counts });
-    ended(error.code);
-    return { kind: "failed", error, provesNothing };
   }
 }
 
@@ -383,179 +515,33 @@ function named(error: FacilitatorError, facilitator: string): FacilitatorError {
   return new FacilitatorError(message, failure, cause === undefined ? undefined : { cause });
 }
 
-/** Whether a call may be made. */
-export type BegunCall =
-  | { readonly kind: "begun"; readonly permit: Permit }
-  | { readonly kind: "refused"; readonly retryAfterSeconds: number };
-
-/** Watches one facilitator. */
-export interface FacilitatorStatus {
-  begin(lane: Lane, about: BreakerCall): BegunCall;
-  /** Seconds until a handler may run for a payer, as {@link CircuitBreaker.admit}. */
-  admit(payer: string): number;
-  /** What it refuses to settle. */
-  readonly refusals: Refusals;
-  isAskedLast(): boolean;
-  failedGood(error: FacilitatorError, source: string): void;
-  /** A call got a valid response. */
-  responded(permit: Permit): void;
-  /** A settlement got a valid response: it failed, or others have failed before. */
-  settled(response: SettlementResponse, about: BreakerCall, counts: Counts): void;
-  /** A call failed, and neither its caller nor a forged payment is the reason. */
-  failed(permit: Permit, error: FacilitatorError, call: FailedCall): void;
-  /** `/supported` was fetched. */
-  supportedFetched(): void;
-  /** `/supported` could not be fetched. */
-  supportedFailed(error: FacilitatorError): void;
-  health(): Omit<FacilitatorHealth, "supportedFetchedAtMs">;
-  lastError(): FacilitatorError | undefined;
-  supportedError(): FacilitatorError | undefined;
+/** Waits for a place, in another lane if others were found to be forged meanwhile and this payment is, too. Returns its lane. */
+async function waitForPlace<T>(
+  place: boolean | Promise<boolean>,
+  lane: Lane<T>,
+  { source, isForged }: { readonly source: string; readonly isForged: LateCheck | undefined },
+): Promise<Lane<T>> {
+  if (!(await place)) throw unavailable(lane.operation, PAUSED, BUSY_RETRY_SECONDS);
+  const { queue, forForged } = lane;
+  if (forForged === undefined || isForged?.("waited") !== true) return lane;
+  queue?.leave(source);
+  return waitForPlace(forForged.queue?.enter(source) ?? true, forForged, { source, isForged });
 }
 
-/** Whether a payment is good, so that a failure to settle it may be the facilitator's. `undefined`: it is. Never rejects. */
-type Counts = () => Promise<boolean> | undefined;
-
-interface FailedCall {
-  readonly lane: Lane;
-  readonly about: BreakerCall;
-  readonly counts: Counts;
+/** Not the error itself: through its stack, an error may keep the request that waited for the call. */
+function toFailure({ code, status, says, message }: FacilitatorError): RememberedFailure {
+  return { code, status, says, message };
 }
 
-/** A facilitator that was up is down after this many failed fetches of `/supported` in a row, with no other response between them. */
-const MAX_SUPPORTED_FAILURES = 3;
+/** Why a call is not made. */
+const PAUSED = "all of them are paused after failures";
 
-interface StatusOptions {
-  /** As {@link BreakerOptions.isAlive}. */
-  isAlive(): Promise<boolean>;
-  /** Called after its state has changed. */
-  onChange(): void;
-}
-
-/** Creates the status of a facilitator, which is unknown at first. */
-function createFacilitatorStatus(
-  name: string,
-  clock: Pick<Clock, "now">,
-  { isAlive, onChange }: StatusOptions,
-): FacilitatorStatus {
-  const breakers = createBreakers(clock, { isAlive, onChange: () => reconsider() });
-  const refusals = new Refusals(clock);
-  let state: FacilitatorState = "unknown";
-  let sinceMs = clock.now();
-  let lastError: FacilitatorError | undefined;
-  let supportedError: FacilitatorError | undefined;
-  let hasResponded = false;
-  let supportedFailures = 0;
-
-  const isDown = () => {
-    if (breakers.verify.state() !== "closed" || breakers.settle.state() !== "closed") return true;
-    if (refusals.areForAll) return true;
-    return supportedFailures >= (hasResponded ? MAX_SUPPORTED_FAILURES : 1);
-  };
-  const reconsider = () => {
-    const next = isDown() ? "down" : hasResponded ? "up" : "unknown";
-    if (next === state) return;
-    state = next;
-    sinceMs = clock.now();
-    onChange();
-  };
-  const responded = () => {
-    hasResponded = true;
-    supportedFailures = 0;
-    // A response makes nothing worse.
-    if (state !== "up") reconsider();
-  };
-
-  /** A good payment of somebody was refused, in a way that says nothing about the payment. */
-  const refused = (said: string, payer = "", error?: FacilitatorError) => {
-    refusals.note(said, payer);
-    if (error !== undefined) lastError = error;
-    reconsider();
-  };
-  /** @param counts - Asked once. */
-  const refusedOnce = (said: string, { payer, isRetry }: BreakerCall, counts: Counts, error: FacilitatorError) => {
-    // An earlier attempt may be the very reason.
-    if (isRetry) return;
-    const isGood = counts();
-    if (isGood === undefined) refused(said, payer, error);
-    else void isGood.then((is) => is && refused(said, payer, error));
-  };
-
-  return {
-    refusals,
-    isAskedLast: () => breakers.settle.state() === "open" || refusals.isPausing,
-    failedGood(error, source) {
-      if (REFUSES_ONE_REQUEST.includes(error.status)) refused(`${error.status}`, source, error);
-    },
-    settled(response, about, counts) {
-      const { success, errorReason } = response;
-      if (success) {
-        refusals.clear();
-        reconsider();
-      } else if (!isReason(errorReason) || errorReason === "unexpected_settle_error") {
-        refusedOnce("no reason", about, counts, refusedAll(name, response));
-      }
-    },
-    begin(lane, about) {
-      const breaker = breakers[lane];
-      const permit = breaker.enter(about);
-      if (permit !== undefined) return { kind: "begun", permit };
-      // A payment that was tried before waits for the breaker, not for its payer's pause.
-      return { kind: "refused", retryAfterSeconds: breaker.retryAfterSeconds(about.isRetry ? undefined : about.payer) };
-    },
-    admit: (payer) => breakers.settle.admit(payer),
-    responded(permit) {
-      permit.responded();
-      responded();
-    },
-    failed(permit, error, { lane, about, counts }) {
-      lastError = error;
-      if (!REFUSES_ONE_REQUEST.includes(error.status)) {
-        const { code, outcome, retryAfterSeconds } = error;
-        const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
-        const isBusy = error.status === TOO_MANY_REQUESTS;
-        permit.failed(retryAfterSeconds, isUnreachable, { isBusy, isGood: isUnreachable ? undefined : counts() });
-        return reconsider();
-      }
-      permit.responded();
-      responded();
-      if (lane === "settle") refusedOnce(`${error.status}`, about, counts, error);
-    },
-    supportedFetched() {
-      supportedError = undefined;
-      responded();
-    },
-    supportedFailed(error) {
-      lastError = error;
-      supportedError = error;
-      supportedFailures++;
-      reconsider();
-    },
-    health() {
-      const { code: lastErrorCode, status: lastErrorStatus, says: lastErrorSays } = lastError ?? {};
-      return { name, state, sinceMs, lastErrorCode, lastErrorStatus, lastErrorSays, breakers: statesOf(breakers) };
-    },
-    lastError: () => lastError,
-    supportedError: () => supportedError,
-  };
-}
-
-/** Calls of one kind, with a circuit breaker of their own. `unsigned`: to verify payments whose signature may be forged. */
-type Lane = "verify" | "unsigned" | "settle";
-
-type Breakers = Readonly<Record<Lane, CircuitBreaker>>;
-
-function createBreakers(clock: Pick<Clock, "now">, options: Required<BreakerOptions>): Breakers {
-  const { onChange } = options;
-  return {
-    verify: createCircuitBreaker(VERIFY_THRESHOLDS, clock, options),
-    unsigned: createCircuitBreaker(VERIFY_THRESHOLDS, clock, options),
-    // What counts there are payments that were verified. A facilitator that verifies may be unable to settle.
-    settle: createCircuitBreaker(SETTLE_THRESHOLDS, clock, { onChange }),
-  };
-}
-
-function statesOf({ verify, settle }: Breakers): FacilitatorHealth["breakers"] {
-  return { verify: verify.state(), settle: settle.state() };
+/** No facilitator of the pool takes a payment. */
+export function unsupported(
+  operation: "verify" | "settle",
+  { paymentRequirements: { scheme, network } }: FacilitatorRequest,
+): FacilitatorError {
+  return unavailable(operation, `no facilitator supports ${scheme} on ${network}`);
 }
 
 /** The deadlines if the seller sets none. */
@@ -565,111 +551,3 @@ export const DEFAULT_DEADLINES: Deadlines = Object.freeze({
   supportedMs: 5_000,
   hookMs: 5_000,
 });
-
-/**
- * Adds deadlines to a facilitator. A call past its deadline rejects with `ERR_FAREBOX_FACILITATOR_TIMEOUT`. Its outcome is `"unknown"`
- * for `settle`, because the money may have moved, and `"none"` otherwise.
- */
-export function withDeadlines(facilitator: Facilitator, deadlines: CallDeadlines): Facilitator {
-  return {
-    verify: (request, { signal } = {}) => {
-      const limits = { operation: "verify", deadlineMs: deadlines.verifyMs, signal } as const;
-      return within(limits, (options) => facilitator.verify(request, options));
-    },
-    settle: (request, { signal } = {}) => {
-      const limits = { operation: "settle", deadlineMs: deadlines.settleMs, signal } as const;
-      return within(limits, (options) => facilitator.settle(request, options));
-    },
-    supported: ({ signal } = {}) => {
-      const limits = { operation: "supported", deadlineMs: deadlines.supportedMs, signal } as const;
-      return within(limits, (options) => facilitator.supported(options));
-    },
-  };
-}
-
-const GIVEN_UP = "before its caller gave up";
-
-interface Limits {
-  readonly operation: Operation;
-  readonly deadlineMs: number;
-  /** The caller's own signal: it may give up earlier. */
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Makes a call that ends at its deadline, or when its caller gives up, whichever is first. */
-function within<T>({ operation, deadlineMs, signal }: Limits, call: (options: CallOptions) => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) throw timedOut(operation, GIVEN_UP, "none");
-    const options = new EndingCall();
-    const end = (when: string) => {
-      over();
-      reject(timedOut(operation, when, operation === "settle" ? "unknown" : "none"));
-      options.end();
-    };
-    const giveUp = () => end(GIVEN_UP);
-    const timer = setTimeout(() => end(`within ${deadlineMs} ms`), deadlineMs);
-    const over = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", giveUp);
-    };
-    // `/supported` is fetched in the background and must not keep the process alive.
-    if (operation === "supported") timer.unref();
-    signal?.addEventListener("abort", giveUp);
-    const responded = (response: T) => {
-      over();
-      resolve(response);
-    };
-    const failed = (error: unknown) => {
-      over();
-      reject(error);
-    };
-    try {
-      // A seller's own facilitator may return a value that is not a promise.
-      Promise.resolve(call(options)).then(responded, failed);
-    } catch (error) {
-      failed(error);
-    }
-  });
-}
-
-/**
- * Shared by all calls: V8 keeps a getter of one call, with all that it holds, until the next full collection. Enumerable,
- * because a seller's facilitator may copy its options.
- */
-const SIGNAL: PropertyDescriptor & ThisType<EndingCall> = {
-  enumerable: true,
-  get() {
-    return this.startSignal();
-  },
-};
-
-/** The options of a call that may be ended early. */
-class EndingCall implements CallOptions {
-  declare readonly signal: AbortSignal;
-  #controller: AbortController | undefined;
-  #isEnded = false;
-
-  constructor() {
-    Object.defineProperty(this, "signal", SIGNAL);
-  }
-
-  end(): void {
-    this.#isEnded = true;
-    this.#controller?.abort();
-  }
-
-  /** The signal is made when it is asked for: few facilitators in this process do. */
-  startSignal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#isEnded) this.#controller.abort();
-    return this.#controller.signal;
-  }
-}
-
-function timedOut(operation: Operation, when: string, outcome: "none" | "unknown"): FacilitatorError {
-  return new FacilitatorError(`facilitator did not respond to ${operation} ${when}`, {
-    code: "ERR_FAREBOX_FACILITATOR_TIMEOUT",
-    operation,
-    outcome,
-  });
-}

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError, type FacilitatorError } from "../errors.js";
 import { SETTLE_THRESHOLDS, SYSTEM_CLOCK, VERIFY_THRESHOLDS } from "./circuit-breaker.js";
@@ -18,6 +20,9 @@ import {
 import { createFacilitatorPool, type FacilitatorEntry, type FacilitatorPool } from "./pool.js";
 import type { FacilitatorHealth } from "./pool-member.js";
 import { SUPPORTED_TTL_MS } from "./supported.js";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
 
 const { network: NETWORK } = REQUEST.paymentRequirements;
 const SOLANA = "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1";
@@ -600,6 +605,30 @@ describe("health", () => {
     a.script.verify = () => Promise.reject(new RangeError("hunter2"));
     await pool.verify(REQUEST);
     expect(JSON.stringify(pool.health())).not.toContain("hunter2");
+  });
+
+  test("keeps nothing of who waited for a call that failed", async () => {
+    class Waiting {
+      async settle() {
+        await pool.settle(REQUEST, PAYMENT).catch(() => {});
+      }
+      async verify() {
+        await pool.verify(REQUEST, PAYMENT).catch(() => {});
+      }
+    }
+    a.script.verify = a.script.settle = () => Promise.reject(new RangeError("a bug"));
+    pool = create({ name: "a", facilitator: a });
+    const failed = async () => {
+      const waiting = [new Waiting(), new Waiting()] as const;
+      await waiting[0].verify();
+      await waiting[1].settle();
+      return waiting.map((one) => new WeakRef(one));
+    };
+    const kept = await failed();
+    await quiet();
+    collectGarbage();
+    expect(kept.map((one) => one.deref())).toEqual([undefined, undefined]);
+    expect(pool.health()[0]).toMatchObject({ lastErrorCode: "ERR_FAREBOX_FACILITATOR_RESPONSE" });
   });
 });
 

@@ -10,26 +10,24 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { ConfigError, type ConfigIssue, describeValue, type FacilitatorError } from "../errors.js";
+import { ConfigError, type ConfigIssue, describeValue, FacilitatorError } from "../errors.js";
 import { type Logger, neverThrowing, SILENT } from "../events/logger.js";
 import { canonicalNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
-import type { PaymentRequirements, SettlementResponse, SupportedKind, VerifyResponse } from "../protocol/documents.js";
+import type { PaymentRequirements, SettlementResponse, VerifyResponse } from "../protocol/documents.js";
 import { type Clock, SYSTEM_CLOCK } from "./circuit-breaker.js";
 import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
 import { unavailable } from "./http-responses.js";
 import { createPaymentMemory, createSoleMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
 import {
-  type Attempt,
   type CallDeadlines,
-  createPoolMember,
+  type CalledEvents,
   DEFAULT_DEADLINES,
-  type EndedCall,
   type FacilitatorHealth,
   type LateCheck,
-  type PoolMember,
-  withDeadlines,
+  PoolMember,
+  unsupported,
 } from "./pool-member.js";
-import { facilitatorAddresses, mergeSupported, type Support, spelledAs } from "./supported.js";
+import { facilitatorAddresses, mergeSupported, type Support } from "./supported.js";
 
 /** One facilitator of a pool. */
 export interface FacilitatorEntry {
@@ -48,8 +46,8 @@ export interface PoolOptions {
   readonly logger?: Logger;
   /** Called when a facilitator's state changes. Its errors are ignored. */
   readonly onChange?: (health: FacilitatorHealth) => void;
-  /** Called when a call to a facilitator has ended. Must not throw. */
-  readonly onCalled?: (call: EndedCall) => void;
+  /** Gets `facilitator_called`. Default: nobody does. */
+  readonly events?: CalledEvents;
   /** Parts of the clock to replace, for tests. */
   readonly clock?: Partial<Clock>;
 }
@@ -129,10 +127,16 @@ export function createFacilitatorPool(
     known.set(requirements, able);
     return able;
   };
-  const [first] = members;
-  const isSole = first !== undefined && members.length === 1;
-  const memory = isSole ? createSoleMemory(first.name, clock) : createPaymentMemory(clock);
-  const takeTurn = createTurns();
+  const sole = members.length === 1 ? members[0] : undefined;
+  const memory = sole === undefined ? createPaymentMemory(clock) : createSoleMemory(sole.name, clock);
+  /** The payments that are being settled, and who waits for that. */
+  const settling = new Map<string, (() => void)[]>();
+  const whoSettles = (request: FacilitatorRequest, holder: Holder | undefined) => {
+    if (holder?.firm !== true) return forSettling(ableFor(request.paymentRequirements), holder);
+    const told = members.filter(({ name }) => name === holder.name);
+    if (told.length > 0) return told;
+    throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
+  };
   const start = () => {
     for (const member of members) member.start();
   };
@@ -143,22 +147,50 @@ export function createFacilitatorPool(
 
   const pool: FacilitatorPool & { revision: number } = {
     verify(request, more = {}) {
-      return verify({ request, members: askableFirst(ableFor(request.paymentRequirements)), memory }, more);
+      if (sole === undefined)
+        return verify(request, { members: askableFirst(ableFor(request.paymentRequirements)), memory }, more);
+      const { signal, source, isSigned = true, isForged } = more;
+      return sole.call(isSigned ? sole.verifying : sole.unsigned, request, { signal, payer: source, isForged });
     },
-    settle(request, more = {}) {
-      const payment = more.payment ?? payloadOf(request);
+    async settle(
+      request,
+      { payment = payloadOf(request), payer = payment, facilitator, signal, isVerified }: PoolCallOptions = {},
+    ) {
       // One at a time: two concurrent settlements of one payment could choose different facilitators.
-      return takeTurn(payment, () => {
-        const holder = more.facilitator === undefined ? memory.find(payment) : { name: more.facilitator, firm: true };
-        const firm = holder?.firm ?? false;
-        const asked = firm
-          ? members.filter(({ name }) => name === holder?.name)
-          : forSettling(ableFor(request.paymentRequirements), holder);
-        const payer = (more.payer ?? payment).toLowerCase();
-        return settle({ request, members: asked, memory, payment, payer, firm }, more);
-      });
+      const waiting = settling.get(payment);
+      if (waiting === undefined) settling.set(payment, []);
+      else await new Promise<void>((resolve) => void waiting.push(resolve));
+      try {
+        const holder = facilitator === undefined ? memory.find(payment) : { name: facilitator, firm: true };
+        const isRetry = holder?.firm ?? false;
+        const asked = sole !== undefined && !isRetry ? members : whoSettles(request, holder);
+        const about = { signal, payer: payer.toLowerCase(), isRetry, isVerified };
+        let failure: FacilitatorError | undefined;
+        for (const member of asked) {
+          // Noted before the request is sent: from here on it may arrive.
+          memory.sent(payment, member.name);
+          try {
+            const response = await member.call(member.settling, request, about);
+            memory.responded(payment, member.name);
+            return response;
+          } catch (error) {
+            if (!(error instanceof FacilitatorError)) throw error;
+            failure = moreTelling(failure, error);
+            // If this call did not arrive, an earlier one to the same facilitator may have.
+            if (error.outcome !== "none" || isRetry) break;
+            memory.unsent(payment);
+            if (signal?.aborted) break;
+          }
+        }
+        throw failure ?? unsupported("settle", request);
+      } finally {
+        const next = settling.get(payment)?.shift();
+        if (next === undefined) settling.delete(payment);
+        else next();
+      }
     },
     admit(requirements, payer) {
+      if (sole?.settling.breaker.isQuiet) return 0;
       let shortest: number | undefined;
       for (const member of ableFor(requirements)) {
         const wait = member.admit(payer.toLowerCase());
@@ -169,20 +201,20 @@ export function createFacilitatorPool(
     },
     async supported() {
       await ready();
-      const known = members.map((member) => member.supported()).filter((response) => response !== undefined);
-      if (known.length === 0) throw unavailable("supported", "no facilitator has responded to /supported yet");
-      return mergeSupported(known);
+      const latest = members.map((member) => member.supported()).filter((response) => response !== undefined);
+      if (latest.length === 0) throw unavailable("supported", "no facilitator has responded to /supported yet");
+      return mergeSupported(latest);
     },
-    supports: (scheme, network) => anyOf(members.map((member) => member.supports(scheme, network))),
-    kindExtra: (scheme, network) => chosenKind(members, scheme, network)?.extra,
-    spelling: (scheme, network) => spelledAs(chosenKind(members, scheme, network), network),
+    supports: (scheme, network) => anyOf(members.map((member) => member.see(scheme, network).support)),
+    kindExtra: (scheme, network) => chosenFor(members, scheme, network)?.see(scheme, network).kind?.extra,
+    spelling: (scheme, network) => chosenFor(members, scheme, network)?.see(scheme, network).network ?? network,
     extensions: (scheme, network) => chosenFor(members, scheme, network)?.extensions() ?? [],
     revision: 0,
-    facilitatorOf: (payment) => memory.find(payment)?.name,
+    facilitatorOf: (payment) => (sole ?? memory.find(payment))?.name,
     silent: () =>
       members.flatMap((member) => {
-        const error = member.supportedError();
-        return error === undefined ? [] : [{ name: member.name, problem: error.message }];
+        const problem = member.supportedProblem;
+        return problem === undefined ? [] : [{ name: member.name, problem }];
       }),
     health: () => members.map((member) => member.health()),
     start,
@@ -194,75 +226,31 @@ export function createFacilitatorPool(
   return pool;
 }
 
-function chosenKind(members: readonly PoolMember[], scheme: string, network: string): SupportedKind | undefined {
-  return chosenFor(members, scheme, network)?.kind(scheme, network);
-}
-
-interface Task {
-  readonly request: FacilitatorRequest;
-  /** The facilitators to ask, in order. */
-  readonly members: readonly PoolMember[];
-  readonly memory: PaymentMemory;
-}
-
-/** A call without a valid response. */
-interface Failure {
-  readonly member: PoolMember;
-  readonly attempt: Exclude<Attempt<never>, { readonly kind: "responded" }>;
-}
-
-async function verify({ request, members, memory }: Task, options: PoolCallOptions): Promise<VerifyResponse> {
-  const { signal, source, isSigned = true, isForged } = options;
-  const failures: Failure[] = [];
+/** Asks several facilitators to verify a payment, one after the other until one responds. */
+async function verify(
+  request: FacilitatorRequest,
+  { members, memory }: { readonly members: readonly PoolMember[]; readonly memory: PaymentMemory },
+  { payment, signal, source, isSigned = true, isForged }: PoolCallOptions,
+): Promise<VerifyResponse> {
+  const about = { signal, payer: source, isForged };
+  const failures: { readonly member: PoolMember; readonly error: FacilitatorError }[] = [];
   for (const member of members) {
-    const attempt = await member.verify(request, { signal, source, isSigned, isForged });
-    if (attempt.kind === "responded") {
-      if (attempt.response.isValid) {
-        const payment = options.payment ?? payloadOf(request);
-        memory.verified(payment, member.name);
-        for (const { member: other, attempt } of failures) {
-          if (attempt.kind === "failed") other.failedGood(attempt.error, source ?? payment);
-        }
+    try {
+      const response = await member.call(isSigned ? member.verifying : member.unsigned, request, about);
+      if (response.isValid) {
+        const identity = payment ?? payloadOf(request);
+        memory.verified(identity, member.name);
+        for (const { member: other, error } of failures) other.failedGood(error, source ?? identity);
       }
-      return attempt.response;
+      return response;
+    } catch (error) {
+      if (!(error instanceof FacilitatorError)) throw error;
+      failures.push({ member, error });
+      if (signal?.aborted) break;
     }
-    failures.push({ member, attempt });
-    if (signal?.aborted) break;
   }
-  throw toError("verify", request.paymentRequirements, failures);
-}
-
-interface SettleTask extends Task {
-  readonly payment: string;
-  readonly payer: string;
-  readonly firm: boolean;
-}
-
-async function settle(
-  task: SettleTask,
-  options: Pick<PoolCallOptions, "signal" | "isVerified">,
-): Promise<SettlementResponse> {
-  const { request, members, memory, payment, payer, firm } = task;
-  const { signal, isVerified } = options;
-  const failures: Failure[] = [];
-  if (firm && members.length === 0)
-    throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
-  for (const member of members) {
-    // Noted before the request is sent: from here on it may arrive.
-    memory.sent(payment, member.name);
-    const attempt = await member.settle(request, { signal, payer, isRetry: firm, isVerified });
-    if (attempt.kind === "responded") {
-      memory.responded(payment, member.name);
-      return attempt.response;
-    }
-    failures.push({ member, attempt });
-    if (attempt.kind === "failed" && attempt.error.outcome !== "none") break;
-    // This call did not arrive, but an earlier one to the same facilitator may have.
-    if (firm) break;
-    memory.unsent(payment);
-    if (signal?.aborted) break;
-  }
-  throw toError("settle", request.paymentRequirements, failures);
+  const [failure, ...others] = failures.map(({ error }) => error);
+  throw failure === undefined ? unsupported("verify", request) : others.reduce(moreTelling, failure);
 }
 
 /** Facilitators that cannot settle now are asked last: a handler must not run for a payment that will not be settled. */
@@ -285,7 +273,7 @@ function forSettling(able: readonly PoolMember[], holder: Holder | undefined): r
 /** An offer may name an address of one facilitator. To all others, its payments would look invalid. */
 function findAble(members: readonly PoolMember[], requirements: PaymentRequirements): readonly PoolMember[] {
   const { scheme, network } = requirements;
-  const isAble = (member: PoolMember) => member.supports(scheme, network) !== "no";
+  const isAble = (member: PoolMember) => member.see(scheme, network).support !== "no";
   const able = members.every(isAble) ? members : members.filter(isAble);
   if (able.length < 2) return able;
   const addresses = facilitatorAddresses(requirements);
@@ -295,7 +283,7 @@ function findAble(members: readonly PoolMember[], requirements: PaymentRequireme
 
 /** The facilitator whose `/supported` an offer follows. */
 function chosenFor(members: readonly PoolMember[], scheme: string, network: string): PoolMember | undefined {
-  const able = members.filter((member) => member.supports(scheme, network) === "yes");
+  const able = members.filter((member) => member.see(scheme, network).support === "yes");
   return able.find((member) => member.health().state !== "down") ?? able[0];
 }
 
@@ -304,19 +292,11 @@ function anyOf(supports: readonly Support[]): Support {
   return supports.includes("unknown") ? "unknown" : "no";
 }
 
-/** The last failure; or that no facilitator could be asked. */
-function toError(
-  operation: "verify" | "settle",
-  { scheme, network }: PaymentRequirements,
-  failures: readonly Failure[],
-): FacilitatorError {
-  const attempts = failures.map(({ attempt }) => attempt);
-  const last = attempts.findLast((attempt) => attempt.kind === "failed");
-  if (last !== undefined) return last.error;
-  const waits = attempts.flatMap((attempt) => (attempt.kind === "skipped" ? [attempt.retryAfterSeconds] : []));
-  return waits.length === 0
-    ? unavailable(operation, `no facilitator supports ${scheme} on ${network}`)
-    : unavailable(operation, "all of them are paused after failures", Math.min(...waits));
+/** Of two failures the later one; or that of a call that was made; or the shorter wait, if none was made. */
+function moreTelling(before: FacilitatorError | undefined, after: FacilitatorError): FacilitatorError {
+  if (before === undefined || after.facilitator !== undefined) return after;
+  if (before.facilitator !== undefined) return before;
+  return (after.retryAfterSeconds ?? 0) < (before.retryAfterSeconds ?? 0) ? after : before;
 }
 
 /** A digest: the memory then holds no signatures, and all entries have the same size. */
@@ -338,22 +318,22 @@ function createMembers(
   onOffersChanged: () => void,
 ): { readonly members: readonly PoolMember[]; readonly clock: Clock } {
   checkEntries(entries);
-  const { deadlines = DEFAULT_DEADLINES, onChange = () => {}, onCalled } = options;
+  const { deadlines = DEFAULT_DEADLINES, onChange = () => {}, events } = options;
   const clock: Clock = { ...SYSTEM_CLOCK, ...options.clock };
   const logger = neverThrowing(options.logger ?? SILENT);
 
   const createMember = ({ name, facilitator, networks }: FacilitatorEntry): PoolMember => {
-    const member: PoolMember = createPoolMember({
+    const member: PoolMember = new PoolMember({
       name,
-      facilitator: withDeadlines(facilitator, deadlines),
-      verifyMs: deadlines.verifyMs,
+      facilitator,
+      deadlines,
       networks: networks && [...networks],
       clock,
+      events,
       onChange(change) {
         onOffersChanged();
         if (change === "state") announce(member, logger, onChange);
       },
-      ...(onCalled === undefined ? {} : { onCalled }),
     });
     return member;
   };
@@ -386,7 +366,7 @@ function announce(member: PoolMember, logger: Logger, onChange: (health: Facilit
   const { name, state } = health;
   if (state === "up") logger.info("facilitator_up", { facilitator: name });
   if (state === "down") {
-    const { code, status, message, says } = member.lastError() ?? {};
+    const { code, status, message, says } = member.lastFailure ?? {};
     logger.error("facilitator_down", { facilitator: name, code, status, message, ...(says && { says }) });
   }
   try {
@@ -394,22 +374,4 @@ function announce(member: PoolMember, logger: Logger, onChange: (health: Facilit
   } catch {
     // A listener that fails changes nothing.
   }
-}
-
-/** Runs a task after all earlier tasks of the same key have ended, successful or not. */
-export type TakeTurn = <T>(key: string, task: () => Promise<T>) => Promise<T>;
-
-/** Creates turns. A key without waiting tasks is forgotten. */
-export function createTurns(): TakeTurn {
-  const last = new Map<string, Promise<unknown>>();
-  return (key, task) => {
-    const before = last.get(key);
-    const turn = before === undefined ? task() : before.then(task, task);
-    last.set(key, turn);
-    const end = () => {
-      if (last.get(key) === turn) last.delete(key);
-    };
-    turn.then(end, end);
-    return turn;
-  };
 }

@@ -8,18 +8,16 @@
  */
 import { FacilitatorError, type FacilitatorErrorCode } from "../errors.js";
 import type { VerifyResponse } from "../protocol/documents.js";
-import type { Facilitator, FacilitatorRequest } from "./facilitator.js";
+import type { FacilitatorRequest } from "./facilitator.js";
 import { readSupportedResponse, readVerifyResponse, unreadable } from "./http-responses.js";
 
 /** With these statuses a server refuses one request, and works otherwise. */
 export const REFUSES_ONE_REQUEST: readonly (number | undefined)[] = [400, 402, 406, 409, 410, 413, 414, 415, 422, 431];
 
-/** The facilitator that is asked. */
+/** The facilitator that is asked: with time limits, and in its own spelling. */
 export interface Asked {
-  /** With deadlines. */
-  readonly facilitator: Facilitator;
-  /** Writes a request as this facilitator wants it. */
-  respell(request: FacilitatorRequest): FacilitatorRequest;
+  verify(request: FacilitatorRequest): Promise<unknown>;
+  supported(): Promise<unknown>;
   /** Called when a question about a payment has ended. Must not throw. */
   onEnded(startedMs: number, outcome: "responded" | FacilitatorErrorCode): void;
   readonly now: () => number;
@@ -43,7 +41,7 @@ export class Questions {
         await this.#verify(this.lastGood);
         return true;
       }
-      return readSupportedResponse(await this.#asked.facilitator.supported()) !== undefined;
+      return readSupportedResponse(await this.#asked.supported()) !== undefined;
     } catch (error) {
       // The payment may be too old for it by now.
       const isRefused = error instanceof FacilitatorError && REFUSES_ONE_REQUEST.includes(error.status);
@@ -65,10 +63,10 @@ export class Questions {
   }
 
   async #verify(request: FacilitatorRequest): Promise<VerifyResponse> {
-    const { facilitator, respell, onEnded, now } = this.#asked;
+    const { onEnded, now } = this.#asked;
     const startedMs = now();
     try {
-      const response = readVerifyResponse(await facilitator.verify(respell(request)));
+      const response = readVerifyResponse(await this.#asked.verify(request));
       if (response === undefined) throw unreadable("verify");
       onEnded(startedMs, "responded");
       return response;

@@ -43,13 +43,13 @@ test("pause for 30 seconds, and twice as long after each trial, at most an hour"
   refuse("a", "b", "c");
   for (const seconds of [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]) {
     wait(seconds * 1000 - 1);
-    refusals.begin({});
+    refusals.begin("settle", false);
     expect(refusals.isPausing).toBe(true);
     wait(1);
     expect(refusals.isPausing).toBe(false);
-    refusals.begin({ isRetry: true });
+    refusals.begin("settle", true);
     expect(refusals.isPausing).toBe(false);
-    refusals.begin({});
+    refusals.begin("settle", false);
     refuse("d");
   }
 });

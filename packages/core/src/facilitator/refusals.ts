@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { BreakerCall, Clock } from "./circuit-breaker.js";
+import type { Clock } from "./circuit-breaker.js";
 
 /** So many payers whose payments are good have no common fault. */
 const PAYERS = 3;
@@ -49,10 +49,10 @@ export class Refusals {
     this.#untilMs = this.#clock.now() + FIRST_PAUSE_MS;
   }
 
-  /** A settlement begins while they are the same for everybody. After a pause it is the trial, and others wait for the next one. */
-  begin({ isRetry = false }: BreakerCall): void {
+  /** A call begins while they are the same for everybody. A settlement after a pause is the trial, and others wait for the next one. */
+  begin(operation: "verify" | "settle", isRetry: boolean): void {
     const nowMs = this.#clock.now();
-    if (isRetry || nowMs < this.#untilMs) return;
+    if (operation === "verify" || isRetry || nowMs < this.#untilMs) return;
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     this.#untilMs = nowMs + this.#pauseMs;
   }

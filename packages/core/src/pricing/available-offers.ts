@@ -61,34 +61,35 @@ export function createAvailableOffers(
   facilitators: Supporters,
   onFinding?: (finding: Finding) => void,
 ): AvailableOffers {
-  const completions = new Map(route.offers.map((offer) => [offer, createCompletions(offer)]));
+  const completions = new Map(route.offers.map((offer) => [offer, new Completions(offer)]));
   const waiting = route.offers.filter((offer) => offer.scheme.completeExtra !== undefined || hasExtensions(offer));
   let revision = -1;
   let current: AvailableRoute | undefined;
   let isPending = false;
-  const available = () => {
-    if (revision !== facilitators.revision) {
-      revision = facilitators.revision;
-      isPending = waiting.some(
-        ({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown",
-      );
-      current = compile(route, [...completions.values()], facilitators);
-      if (onFinding !== undefined) inspectSupport(route, facilitators).forEach(onFinding);
-    }
-    return current;
+  const update = () => {
+    revision = facilitators.revision;
+    isPending = waiting.some(
+      ({ requirements: { scheme, network } }) => facilitators.supports(scheme, network) === "unknown",
+    );
+    current = compile(route, [...completions.values()], facilitators);
+    if (onFinding !== undefined) inspectSupport(route, facilitators).forEach(onFinding);
   };
   return {
-    available,
+    available() {
+      if (revision !== facilitators.revision) update();
+      return current;
+    },
     isPending:
       waiting.length === 0
         ? undefined
         : () => {
-            available();
+            if (revision !== facilitators.revision) update();
             return isPending;
           },
     offerFor(offer, clientsExtra) {
-      available();
-      return completions.get(offer)?.find(clientsExtra);
+      if (revision !== facilitators.revision) update();
+      const completed = completions.get(offer);
+      return completed?.known.length === 1 ? completed.known[0]?.offer : completed?.find(clientsExtra);
     },
   };
 }
@@ -134,13 +135,6 @@ function supportedExtensions({ scheme, requirements }: Offer, facilitators: Supp
   return Object.fromEntries(Object.entries(declared).filter(([identifier]) => listed.includes(identifier)));
 }
 
-/** One offer, with what facilitators added to it lately. */
-interface Completions {
-  /** The offer as it is available now; `undefined`: it is not. */
-  update(facilitators: Supporters): Offer | undefined;
-  find(clientsExtra: unknown): Offer | undefined;
-}
-
 /**
  * A facilitator may add another of its addresses each time it is asked. A client pays by the one that it saw, so the last
  * ones are remembered.
@@ -152,26 +146,34 @@ interface Completion {
   readonly offer: Offer;
 }
 
-function createCompletions(offer: Offer): Completions {
-  // Most recent first.
-  let known: readonly Completion[] = [];
-  return {
-    update(facilitators) {
-      const added = addedTo(offer, facilitators);
-      if (added === undefined) return undefined;
-      const same = known.find((completion) => isSame(completion.added, added));
-      const current = same ?? { added, offer: complete(offer, added) };
-      known = [current, ...known.filter((completion) => completion !== current)].slice(0, MAX_COMPLETIONS);
-      return current.offer;
-    },
-    find(clientsExtra) {
-      const seen = isJsonObject(clientsExtra) ? clientsExtra : {};
-      const match = known.find(({ added: { extra } }) =>
-        Object.entries(extra).every(([key, value]) => seen[key] === value),
-      );
-      return (match ?? known[0])?.offer;
-    },
-  };
+/** One offer, with what facilitators added to it lately. */
+class Completions {
+  /** Most recent first. Most offers have one: nothing is added to them. */
+  known: readonly Completion[] = [];
+  readonly #offer: Offer;
+
+  constructor(offer: Offer) {
+    this.#offer = offer;
+  }
+
+  /** The offer as it is available now; `undefined`: it is not. */
+  update(facilitators: Supporters): Offer | undefined {
+    const added = addedTo(this.#offer, facilitators);
+    if (added === undefined) return undefined;
+    const same = this.known.find((completion) => isSame(completion.added, added));
+    const current = same ?? { added, offer: complete(this.#offer, added) };
+    this.known = [current, ...this.known.filter((completion) => completion !== current)].slice(0, MAX_COMPLETIONS);
+    return current.offer;
+  }
+
+  /** The offer as a client saw it. */
+  find(clientsExtra: unknown): Offer | undefined {
+    const seen = isJsonObject(clientsExtra) ? clientsExtra : {};
+    const match = this.known.find(({ added: { extra } }) =>
+      Object.entries(extra).every(([key, value]) => seen[key] === value),
+    );
+    return (match ?? this.known[0])?.offer;
+  }
 }
 
 /** What a facilitator adds to an offer, and how it spells its network. */
