@@ -14,7 +14,6 @@ import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
 import type { PaymentsEngine, PaymentsHealth, PaymentsOptions, RoutesConfig } from "@farebox/core";
 import {
-  type Admission,
   type BuiltIn,
   belowThatMount,
   createPaymentsEngine,
@@ -32,13 +31,13 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { pathOf, readRequest, removePayment } from "./express-request.js";
-import { heldBytes, holdResponse } from "./held-response.js";
+import { HeldResponse, heldBytes } from "./held-response.js";
 import { Inspection, type Stand } from "./inspection.js";
 import { type Asked, verdictOf } from "./nearest.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { chargesOf, isPricedIn } from "./router-view.js";
+import { chargesOf } from "./router-view.js";
 import {
   type Guarded,
   gateOf,
@@ -434,7 +433,8 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   // Other middleware, a timeout for example, may have responded while the gate decided.
   if (res.headersSent || res.writableEnded) return giveBack(decision);
   if (decision.kind === "respond") {
-    if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
+    const { onClosed: listener } = decision;
+    if (listener !== undefined) onClosed(res, { onClosed: listener });
     return writeResponse(res, decision.response);
   }
   // A hook decides by the whole request, as a price by request does.
@@ -443,16 +443,14 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   req[ADMITTED] = { gate, price, method, baseUrl, path, url: baseUrl + req.url, isExact, refusal };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
-  else prepareRun(decision.admission, req, res, seller.engine);
+  else {
+    const { admission } = decision;
+    req.payment = admission.payment;
+    // The app where it is now: inner apps put themselves in its place while they handle the request.
+    if (admission.isHeld) new HeldResponse(res, admission, seller.engine, req.app);
+    else preparePrepaid(res, admission, seller.engine);
+  }
   return proceed();
-}
-
-function prepareRun(admission: Admission, req: Request, res: Response, engine: PaymentsEngine): void {
-  req.payment = admission.payment;
-  // Where it is now: inner apps put themselves in its place while they handle the request.
-  const { app } = req;
-  if (admission.isHeld) holdResponse(res, admission, engine, (method, path) => isPricedIn(app, method, path));
-  else preparePrepaid(res, admission, engine);
 }
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */
