@@ -30,7 +30,7 @@ import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { pathOf, readRequest, removePayment } from "./express-request.js";
+import { ExpressRequest, pathOf, removePayment } from "./express-request.js";
 import { HeldResponse, heldBytes } from "./held-response.js";
 import { Inspection, type Stand } from "./inspection.js";
 import { type Asked, verdictOf } from "./nearest.js";
@@ -147,7 +147,7 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
     stand?.verdicts.add(req, verdict);
   };
   const meet = createHandler(gate, seller, (req, { isMarked, route }) => {
-    const request = readRequest(req, gate);
+    const request = new ExpressRequest(req, gate);
     const verdict = gate.inFront(request);
     if (!isMarked && route === undefined) learn(req, verdict);
     const isInRoute = req.method === "OPTIONS" && verdict.kind === "free" && route !== undefined;
@@ -278,7 +278,7 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
     const passFrom = (at: number): unknown => {
       const [gate, mounts] = asked[at] ?? [];
       if (gate === undefined || mounts === undefined) return handler(req, res, next);
-      const request = readRequest(req, gate);
+      const request = new ExpressRequest(req, gate);
       const reading = gate.readingOf(layer);
       const line = `${method} ${fullPath}`;
       if (reading !== undefined && req[FREE]?.get(reading) === line) return passFrom(at + 1);
@@ -405,7 +405,7 @@ function conclude({ gate, verdict }: Asked, passage: Passage): unknown {
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
-  const decision = verdict.decide(readRequest(req, gate));
+  const decision = verdict.decide(new ExpressRequest(req, gate));
   if (!(decision instanceof Promise)) return carryOut(decision, passage, verdict);
   // The client may have disconnected meanwhile. Express 4 ignores the promise of a handler that rejects.
   return decision
