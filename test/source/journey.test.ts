@@ -24,10 +24,10 @@ const LIMIT_MS = 600_000;
  * These numbers may only fall. A count below its ceiling fails as well: otherwise the next change could take back, unseen, what this one has gained.
  */
 const CEILINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  free: { files: 3, functions: 5, calls: 5, promises: 0, timers: 0 },
-  unpaid: { files: 14, functions: 33, calls: 33, promises: 0, timers: 0 },
-  "paid early": { files: 66, functions: 312, calls: 537, promises: 69, timers: 3 },
-  paid: { files: 62, functions: 291, calls: 443, promises: 69, timers: 3 },
+  free: { files: 3, functions: 4, calls: 4, promises: 0, timers: 0 },
+  unpaid: { files: 14, functions: 30, calls: 30, promises: 0, timers: 0 },
+  "paid early": { files: 66, functions: 309, calls: 534, promises: 69, timers: 3 },
+  paid: { files: 62, functions: 288, calls: 440, promises: 69, timers: 3 },
 };
 
 test(

@@ -33,21 +33,25 @@ let isOwnRead = false;
 /** Most clients know a server by one host. */
 let lastHost: string | undefined;
 
-/** A request for a gate. Known free requests need none. */
+/**
+ * A request for a gate. Known free requests need none.
+ *
+ * Its fields are only declared: V8 would define them by another function, before the constructor sets them.
+ */
 export class ExpressRequest implements GateRequest {
-  readonly native: Request;
-  readonly method: string;
-  readonly path: string;
-  readonly mountPath: string;
-  readonly search: string;
-  readonly accept: string | undefined;
-  readonly userAgent: string | undefined;
-  readonly paymentSignature: string | undefined;
-  readonly retryToken: string | undefined;
-  readonly isProxyIgnored: boolean;
-  readonly #gate: object;
-  #origin: string | undefined;
-  #isOriginRead = false;
+  declare readonly native: Request;
+  declare readonly method: string;
+  declare readonly path: string;
+  declare readonly mountPath: string;
+  declare readonly search: string;
+  declare readonly accept: string | undefined;
+  declare readonly userAgent: string | undefined;
+  declare readonly paymentSignature: string | undefined;
+  declare readonly retryToken: string | undefined;
+  declare readonly isProxyIgnored: boolean;
+  declare private readonly gate: object;
+  /** `null`: it was not read yet. */
+  declare private knownOrigin: string | undefined | null;
 
   constructor(req: Request, gate: object) {
     const { originalUrl } = req;
@@ -66,7 +70,8 @@ export class ExpressRequest implements GateRequest {
     isOwnRead = false;
     this.retryToken = headers[TOKEN_NAME];
     this.isProxyIgnored = headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy");
-    this.#gate = gate;
+    this.gate = gate;
+    this.knownOrigin = null;
   }
 
   get endsInSlash(): boolean {
@@ -78,19 +83,19 @@ export class ExpressRequest implements GateRequest {
    * depends on its address, which is gone when the connection closes.
    */
   get origin(): string | undefined {
-    if (this.#isOriginRead) return this.#origin;
+    if (this.knownOrigin !== null) return this.knownOrigin;
     const { native: req } = this;
     const isTrusted: unknown = req.app.get("trust proxy fn");
     const isBehindProxy = typeof isTrusted === "function" && isTrusted(req.socket.remoteAddress, 0);
     // Like `req.host` of Express 5: with the port, which Express 4 leaves out.
     const host = (isBehindProxy ? forwardedHost(req) : undefined) ?? req.headers.host;
     const { protocol } = req;
-    this.#isOriginRead = true;
+    this.knownOrigin = undefined;
     if (host === undefined || (protocol !== "http" && protocol !== "https")) return undefined;
     if (host !== lastHost && !isHost(host)) return undefined;
     lastHost = host;
-    this.#origin = `${protocol}://${host}`;
-    return this.#origin;
+    this.knownOrigin = `${protocol}://${host}`;
+    return this.knownOrigin;
   }
 
   /** The client's address. `undefined` if it may be a proxy's, or if a proxy gives something else than an address. */
@@ -129,7 +134,7 @@ export class ExpressRequest implements GateRequest {
   }
 
   mountTemplate(): string {
-    return readMountTemplate(this.native, this.#gate);
+    return readMountTemplate(this.native, this.gate);
   }
 }
 

@@ -39,7 +39,6 @@ import {
   lockHead,
   lockPayments,
   type Originals,
-  prepareResponse,
   putHead,
   type ResponseHead,
   rehearseHead,
@@ -52,6 +51,7 @@ import {
   type WriteHeadArguments,
   withoutChallenge,
   withoutPayments,
+  writeResponse,
 } from "./response-head.js";
 import { isPricedIn } from "./router-view.js";
 import { closeBehind } from "./shutdown.js";
@@ -417,7 +417,7 @@ export class HeldResponse implements ClosedListener {
       }
       this.#carryOut(release, head, response);
     } catch {
-      this.#letGo();
+      this.#letGo(false);
       res.destroy();
     }
   }
@@ -429,12 +429,20 @@ export class HeldResponse implements ClosedListener {
     heldBytesInAll += bytes;
   }
 
-  /** The connection is free to be destroyed, once the response is out. */
-  #letGo(): void {
+  /**
+   * The response goes out, or is dropped. Its connection is free to be destroyed, once it is out.
+   *
+   * @param isSending - From here on Node and earlier middleware see the response as it is: nothing sent yet.
+   */
+  #letGo(isSending: boolean): void {
     letGo(this.#keptOpen);
     this.#isLetGo = true;
     heldBytesInAll -= this.#countedBytes;
     this.#countedBytes = 0;
+    if (!isSending) return;
+    if (this.#engine.draining.isDraining) closeBehind(this.#res);
+    this.#isSending = true;
+    this.#res.writeHead = this.#original.writeHead;
   }
 
   #carryOut(release: Release, head: TakenHead, response: HandlerResponse): void {
@@ -454,7 +462,7 @@ export class HeldResponse implements ClosedListener {
       return;
     }
     this.#phase = "released";
-    this.#startSending();
+    this.#letGo(true);
     if (release.paid) restoreHead(res, head.hasPayments ? withoutPayments(head) : head);
     else {
       // The goods may stand in any part of a head, in its message and its trailers, too.
@@ -510,13 +518,11 @@ export class HeldResponse implements ClosedListener {
   #replace(response: GateResponse): void {
     this.#isReplaced = true;
     this.#drop();
-    this.#startSending();
+    this.#letGo(true);
     putHead(this.#res, this.#headBefore);
     // Removes trailers that the handler has set.
     this.#res.addTrailers({});
-    const body = prepareResponse(this.#res, response);
-    lockHead(this.#res);
-    Reflect.apply(this.#original.end, this.#res, [body]);
+    writeResponse(this.#res, response, this.#original);
   }
 
   /** The payment expires before the handler has responded. */
@@ -526,21 +532,13 @@ export class HeldResponse implements ClosedListener {
     instead
       .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
       .catch(() => {
-        this.#letGo();
+        this.#letGo(false);
         this.#res.destroy();
       });
   }
 
-  /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
-  #startSending(): void {
-    this.#letGo();
-    if (this.#engine.draining.isDraining) closeBehind(this.#res);
-    this.#isSending = true;
-    this.#res.writeHead = this.#original.writeHead;
-  }
-
   #drop(): void {
-    this.#letGo();
+    this.#letGo(false);
     this.#phase = "dropped";
     this.#chunks = [];
     this.#resumeHandler(true);

@@ -280,12 +280,29 @@ export function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
 }
 
-/** Sends a whole response of the gate. */
-export function writeResponse(res: ServerResponse, response: GateResponse): void {
-  const body = prepareResponse(res, response);
-  res.removeHeader("Settlement-Overrides");
-  if (!isWrittenByNode(res)) lockPayments(res);
-  res.end(body);
+/**
+ * Sends a whole response of the gate.
+ *
+ * @param original - Of a response that was held: it is sent by these, and its head is locked.
+ */
+export function writeResponse(res: ServerResponse, response: GateResponse, original?: Originals): void {
+  const { status, headers, body } = response;
+  res.statusCode = status;
+  res.statusMessage = "";
+  const vary = res.getHeader("vary");
+  setHeaders(res, headers, CHUNKED_HEADERS);
+  if (vary !== undefined) mergeVary(res, vary);
+  const size = Buffer.byteLength(body);
+  if (size > 0) res.setHeader("Content-Length", size);
+  const sent = res.req.method === "HEAD" ? undefined : body;
+  if (original === undefined) {
+    res.removeHeader("Settlement-Overrides");
+    if (!isWrittenByNode(res)) lockPayments(res);
+    res.end(sent);
+  } else {
+    lockHead(res);
+    Reflect.apply(original.end, res, [sent]);
+  }
 }
 
 /** Middleware in front, such as `cors`, has its own say in `Vary`. */
@@ -299,16 +316,3 @@ function mergeVary(res: ServerResponse, earlier: number | string | readonly stri
 
 /** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */
 const CHUNKED_HEADERS: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
-
-/** Puts the head of a response in place and returns the body to send: nothing for HEAD. */
-export function prepareResponse(res: ServerResponse, response: GateResponse): string | Uint8Array | undefined {
-  const { status, headers, body } = response;
-  res.statusCode = status;
-  res.statusMessage = "";
-  const vary = res.getHeader("vary");
-  setHeaders(res, headers, CHUNKED_HEADERS);
-  if (vary !== undefined) mergeVary(res, vary);
-  const size = Buffer.byteLength(body);
-  if (size > 0) res.setHeader("Content-Length", size);
-  return res.req.method === "HEAD" ? undefined : body;
-}
