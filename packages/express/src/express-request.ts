@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isIP } from "node:net";
+import { IncomingMessage } from "node:http";
+import { isIP, Socket } from "node:net";
 import { inspect } from "node:util";
 import {
   type Admission,
@@ -159,14 +160,15 @@ export function removePayment(req: Request, policy: PaymentHeaderPolicy, admissi
   if (!policy.keepPaymentHeader && headers[OLD_PAYMENT_NAME] !== undefined) names.push(OLD_PAYMENT_NAME);
   if (isPaymentRemoved) names.push(PAYMENT_NAME);
   if (names.length === 0) return;
+  const distinct: object | null | undefined = Reflect.get(req, KEY_OF_DISTINCT ?? "headersDistinct");
   for (const name of names) {
     delete headers[name];
-    // Before the raw headers: Node computes this property from them at the first access.
-    delete req.headersDistinct[name];
+    Reflect.deleteProperty(distinct ?? {}, name);
   }
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
-    if (names.includes(rawHeaders[at]?.toLowerCase() ?? "")) rawHeaders.splice(at, 2);
+    if (names.includes(String(rawHeaders[at]).toLowerCase())) rawHeaders.splice(at, 2);
   }
+  if (!distinct) Object.defineProperty(req, "headersDistinct", DISTINCT);
   if (!isPaymentRemoved) return;
   // Tells the first read of the removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
   // requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
@@ -174,6 +176,37 @@ export function removePayment(req: Request, policy: PaymentHeaderPolicy, admissi
   const watch = watches.get(policy);
   if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
 }
+
+/** Under which Node keeps `headersDistinct` of a request once it was read; to read it costs more than all else here. */
+const KEY_OF_DISTINCT: symbol | undefined = findKeyOfDistinct();
+
+function findKeyOfDistinct(): symbol | undefined {
+  const request = new IncomingMessage(new Socket());
+  const distinct = {};
+  request.headersDistinct = distinct;
+  return Object.getOwnPropertySymbols(request).find((key) => Reflect.get(request, key) === distinct);
+}
+
+/**
+ * `headersDistinct` that was not read yet. Node would read as many raw headers as there were at first. Before 20.20 it also throws for a
+ * header named `__proto__`.
+ */
+const DISTINCT: PropertyDescriptor & ThisType<Request> = {
+  configurable: true,
+  get() {
+    const distinct: NodeJS.Dict<string[]> = Object.create(null);
+    for (let at = 0; at + 1 < this.rawHeaders.length; at += 2) {
+      const name = this.rawHeaders[at]?.toLowerCase() ?? "";
+      distinct[name] ??= [];
+      distinct[name]?.push(this.rawHeaders[at + 1] ?? "");
+    }
+    this.headersDistinct = distinct;
+    return distinct;
+  },
+  set(value: unknown) {
+    Object.defineProperty(this, "headersDistinct", { value, configurable: true, writable: true });
+  },
+};
 
 /**
  * Conditions by which a client chooses a response that is not charged: 304 or 412. `Range` and `Accept` stay: with them a client
