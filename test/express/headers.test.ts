@@ -114,6 +114,47 @@ describe.each(VERSIONS)("on %s, a handler behind us", (_, express) => {
     expect(rawHeaders[rawHeaders.indexOf("X-Other") + 1]).toBe("kept");
   });
 
+  test.each([true, false])("a handler finds every other header in headersDistinct; read before: %s", async (isRead) => {
+    let seen: Request["headersDistinct"] = {};
+    let early: Request["headersDistinct"] | undefined;
+    const prying: RequestHandler = (req, _res, next) => {
+      if (isRead) early = req.headersDistinct;
+      next();
+    };
+    const handler: RequestHandler = (req, res) => {
+      seen = req.headersDistinct;
+      expect(req.headersDistinct).toBe(seen);
+      res.send("a");
+    };
+    const shop = await openShop(express, { before: [prying], handler });
+    const { header } = await shop.sign();
+    const others = "X-Twice: 1\r\nx-twice: 2\r\nIf-None-Match: *\r\nHas-Own-Property: 3\r\n";
+    const line = await shop.connect(shop.request(header).replace("\r\n", `\r\n${others}`));
+    expect(await line.until("\r\n\r\na")).toContain("HTTP/1.1 200");
+    const expected = { "x-twice": ["1", "2"], "has-own-property": ["3"] };
+    for (const distinct of early === undefined ? [seen] : [seen, early]) {
+      expect(distinct).toMatchObject(expected);
+      expect(distinct["payment-signature"]).toBeUndefined();
+      expect(distinct["if-none-match"]).toBeUndefined();
+    }
+  });
+
+  test("a client that sends a header named __proto__ can buy, and changes nothing", async () => {
+    let seen: unknown;
+    const handler: RequestHandler = (req, res) => {
+      seen = ["__proto__", "constructor"].map(
+        (name) => Object.getOwnPropertyDescriptor(req.headersDistinct, name)?.value,
+      );
+      res.send("a");
+    };
+    const shop = await openShop(express, { handler });
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header).replace("\r\n", "\r\n__proto__: x\r\nconstructor: y\r\n"));
+    expect(await line.until("\r\n\r\na")).toContain("HTTP/1.1 200");
+    expect(seen).toEqual([["x"], ["y"]]);
+    expect(Reflect.get({}, "0")).toBeUndefined();
+  });
+
   test("a handler sees the payer and the amount in req.payment, which cannot be changed", async () => {
     const { payment } = await requestAsSeen("/paid");
     expect(payment).toEqual({

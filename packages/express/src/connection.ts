@@ -18,20 +18,13 @@ export function isDisconnected(res: ServerResponse): boolean {
   return res.destroyed || res.req.socket.destroyed;
 }
 
-/** Whether the client has disconnected, or Node is about to close the connection because the client ended it. */
+/**
+ * Whether the client has disconnected, or Node is about to close the connection because the client ended it. A plain object in place of a
+ * socket does not say.
+ */
 export function hasLeft(res: ServerResponse): boolean {
   const { socket } = res.req;
-  return res.destroyed || socket.destroyed || hasEnded(socket);
-}
-
-/** Whether the client has ended its connection. A plain object in place of a socket does not say. */
-function hasEnded({ writable }: Socket): boolean {
-  return writable === false;
-}
-
-/** Whether there is a socket, which tells when the connection closes. */
-function isWatchable(socket: Partial<Socket>): boolean {
-  return typeof socket.writable === "boolean" && typeof socket.once === "function";
+  return res.destroyed || socket.destroyed || (socket.writable as boolean | undefined) === false;
 }
 
 /** Whether the client takes a response in one piece only. */
@@ -39,24 +32,70 @@ export function takesWholeOnly(res: ServerResponse): boolean {
   return Reflect.get(res.req.socket, WHOLE_ONLY) === true;
 }
 
-/** Calls the listener when the connection is done with a response, and says whether all of it was handed to the network. */
-export function onClosed(res: ServerResponse, listener: (isDelivered: boolean) => void): void {
-  let isDelivered = false;
-  const { listeners } = connectionOf(res);
-  listeners.add(close);
-  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
-  res.on("finish", () => {
-    isDelivered = !isDisconnected(res);
-    // Nothing else will say that it is done.
-    if (!isWatchable(res.req.socket)) close();
-  });
-  res.on("close", close);
+/** Hears that the connection is done with a response. */
+export interface ClosedListener {
+  /** @param isDelivered - Whether all of the response was handed to the network. */
+  onClosed(isDelivered: boolean): void;
+}
 
-  function close(): void {
-    res.off("close", close);
-    listeners.delete(close);
-    listener(isDelivered);
+/** A response that its connection is not done with. */
+export interface OpenResponse {
+  /** The response itself. Middleware may pass on an object that inherits from it. */
+  readonly emitter: Emitter;
+  readonly connection: Connection;
+  readonly listeners: ClosedListener[];
+  isDelivered: boolean;
+  /** How often it keeps its connection open. */
+  kept: number;
+}
+
+/** By it the two listeners find what they are about: all responses share them, so that none has closures of its own. */
+const OPEN: unique symbol = Symbol("farebox.open");
+
+type Emitter = ServerResponse & { [OPEN]?: OpenResponse | undefined };
+
+/** Calls the listener once, when the connection is done with a response. */
+export function onClosed(res: ServerResponse, listener: ClosedListener): OpenResponse {
+  let owner: Emitter | null = res;
+  while (owner !== null && !Object.hasOwn(owner, "_events")) owner = Object.getPrototypeOf(owner) as Emitter | null;
+  const emitter: Emitter = owner ?? res;
+  const known = emitter[OPEN];
+  if (known !== undefined) {
+    known.listeners.push(listener);
+    return known;
   }
+  const { socket } = res.req;
+  let connection = connections.get(socket);
+  if (connection === undefined) {
+    connection = new Connection(socket);
+    connections.set(socket, connection);
+  }
+  const open: OpenResponse = { emitter, connection, listeners: [listener], isDelivered: false, kept: 0 };
+  emitter[OPEN] = open;
+  connection.responses.add(open);
+  emitter.on("finish", finished);
+  emitter.on("close", closed);
+  return open;
+}
+
+function finished(this: Emitter): void {
+  const open = this[OPEN];
+  if (open === undefined) return;
+  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
+  open.isDelivered = !isDisconnected(this);
+  // Nothing else will say that it is done.
+  if (!open.connection.isWatched) closed.call(this);
+}
+
+function closed(this: Emitter): void {
+  const open = this[OPEN];
+  if (open === undefined) return;
+  const { emitter, connection, listeners, isDelivered } = open;
+  emitter[OPEN] = undefined;
+  connection.responses.delete(open);
+  for (const listener of listeners) listener.onClosed(isDelivered);
+  connection.unsent -= open.kept;
+  if (connection.isDestroyPutOff && connection.unsent === 0) connection.socket.destroy();
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -73,20 +112,12 @@ function isCutOff({ server }: Socket & { readonly server?: object | null }): boo
   return server !== undefined && server !== null && cutOff.has(server);
 }
 
-function connectionOf({ req: { socket } }: ServerResponse): Connection {
-  let connection = connections.get(socket);
-  if (connection === undefined) {
-    connection = new Connection(socket);
-    connections.set(socket, connection);
-  }
-  return connection;
-}
-
 /** One connection. Its socket has one listener of ours, however many responses are on it. */
 class Connection {
   readonly socket: Socket;
-  /** Called when it closes. */
-  readonly listeners = new Set<() => void>();
+  /** Whether there is a socket, which tells when the connection closes. */
+  readonly isWatched: boolean;
+  readonly responses: Set<OpenResponse> = new Set();
   /** How many responses have ended and are held. While there are any, the socket is not destroyed. */
   held = 0;
   /** The same, and those that are being sent. After the last one, the socket is destroyed if that was asked for. */
@@ -94,51 +125,46 @@ class Connection {
   isDestroyPutOff = false;
 
   constructor(socket: Socket) {
+    const { destroy } = socket;
+    const { writable, once }: Partial<Socket> = socket;
     this.socket = socket;
-    if (isWatchable(socket)) {
+    this.isWatched = typeof writable === "boolean" && typeof once === "function";
+    if (this.isWatched) {
       socket.once("close", () => {
-        for (const listener of this.listeners) listener();
+        for (const { emitter } of this.responses) closed.call(emitter);
       });
     }
-    const { destroy } = socket;
     Reflect.set(socket, "destroy", (error?: Error) => {
       // An error comes from the network. A socket that is no longer writable has lost its client.
-      if (error || this.held === 0 || hasEnded(socket) || isCutOff(socket)) return destroy.call(socket, error);
+      if (error || this.held === 0 || socket.writable === false || isCutOff(socket)) return destroy.call(socket, error);
       this.isDestroyPutOff = true;
       return socket;
     });
   }
 }
 
+/** A connection that stays open for one response. */
+export interface KeptOpen {
+  readonly connection: Connection;
+  /** Whether the response is held still. */
+  isHeld: boolean;
+}
+
 /**
  * Keeps the connection open for a response that has ended and is still held. Express destroys the socket when a handler fails
  * behind the end of its response. In plain Node the response is out by then; here it goes out first.
  */
-export class KeptOpen {
-  readonly #connection: Connection;
-  #isHeld = true;
+export function keepOpen(open: OpenResponse): KeptOpen {
+  const { connection } = open;
+  open.kept += 1;
+  connection.held += 1;
+  connection.unsent += 1;
+  return { connection, isHeld: true };
+}
 
-  constructor(res: ServerResponse) {
-    this.#connection = connectionOf(res);
-    this.#connection.held += 1;
-    this.#connection.unsent += 1;
-  }
-
-  /** Whether the response is held still. */
-  get isHeld(): boolean {
-    return this.#isHeld;
-  }
-
-  /** The response goes out, or is dropped. Later calls do nothing. */
-  release(): void {
-    if (this.#isHeld) this.#connection.held -= 1;
-    this.#isHeld = false;
-  }
-
-  /** The connection is done with the response. Called once, after {@link release}. */
-  done(): void {
-    const connection = this.#connection;
-    connection.unsent -= 1;
-    if (connection.isDestroyPutOff && connection.unsent === 0) connection.socket.destroy();
-  }
+/** The response goes out, or is dropped. Later calls do nothing. */
+export function letGo(kept: KeptOpen | undefined): void {
+  if (kept?.isHeld !== true) return;
+  kept.isHeld = false;
+  kept.connection.held -= 1;
 }

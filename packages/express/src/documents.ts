@@ -7,7 +7,7 @@ import { writeLlmsTxt, writeOpenApi, writeWellKnown } from "@farebox/bazaar";
 import { ConfigError, type PaymentsEngine } from "@farebox/core";
 import type { DescribedRoute, DescribedTool } from "@farebox/core/adapter";
 import type { Request, RequestHandler } from "express";
-import { readOrigin } from "./express-request.js";
+import { ExpressRequest } from "./express-request.js";
 import type { Documents } from "./payments.js";
 import { createRouterView } from "./router-view.js";
 
@@ -41,7 +41,7 @@ function createHandler(engine: PaymentsEngine, type: string, write: Write): Requ
   let last: { readonly app: Request["app"]; readonly baseUrl: string; readonly text: string } | undefined;
   return (req, res) => {
     // Without `publicUrl`, the base URL comes from the request's headers. Shared caches must not keep such a document.
-    const { origin: baseUrl, isCertain } = engine.originOf(readOrigin(req));
+    const { origin: baseUrl, isCertain } = engine.originOf(new ExpressRequest(req, engine).origin);
     if (last === undefined || last.app !== req.app || last.baseUrl !== baseUrl) {
       last = {
         app: req.app,

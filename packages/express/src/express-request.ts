@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isIP } from "node:net";
+import { IncomingMessage } from "node:http";
+import { isIP, Socket } from "node:net";
 import { inspect } from "node:util";
 import {
   type Admission,
@@ -23,103 +24,118 @@ import { digestBody, hasBody, parsedBody } from "./request-body.js";
 import { createRouterView } from "./router-view.js";
 import { rootOf } from "./router-walk.js";
 
-/** Reads a request for a gate. Everything that free routes do not need is read when it is asked for. */
-export function readRequest(req: Request, gate: object): GateRequest {
-  return new ExpressRequest(req, gate);
-}
+const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
+const OLD_PAYMENT_NAME = "x-payment";
+const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
 
-const NOT_READ = Symbol("not read");
+/** Whether this module reads headers right now, and not a handler. */
+let isOwnRead = false;
 
-class ExpressRequest implements GateRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly mountPath: string;
-  readonly #req: Request;
-  readonly #gate: object;
-  #signature: string | undefined | typeof NOT_READ = NOT_READ;
-  #origin: { readonly value: string | undefined } | undefined;
+/** Most clients know a server by one host. */
+let lastHost: string | undefined;
+
+/**
+ * A request for a gate. Known free requests need none.
+ *
+ * Its fields are only declared: V8 would define them by another function, before the constructor sets them.
+ */
+export class ExpressRequest implements GateRequest {
+  declare readonly native: Request;
+  declare readonly method: string;
+  declare readonly path: string;
+  declare readonly mountPath: string;
+  declare readonly search: string;
+  declare readonly accept: string | undefined;
+  declare readonly userAgent: string | undefined;
+  declare readonly paymentSignature: string | undefined;
+  declare readonly retryToken: string | undefined;
+  declare readonly isProxyIgnored: boolean;
+  declare private readonly gate: object;
+  /** `null`: it was not read yet. */
+  declare private knownOrigin: string | undefined | null;
 
   constructor(req: Request, gate: object) {
+    const { originalUrl } = req;
+    const headers = req.headers as Readonly<Record<string, string | undefined>>;
+    const query = originalUrl.indexOf("?");
+    this.native = req;
     this.method = req.method;
     // Express leaves no path for some URLs in absolute form, although its types say so.
     this.path = req.path ?? "/";
     this.mountPath = req.baseUrl;
-    this.#req = req;
-    this.#gate = gate;
-  }
-
-  /** Read once. Free requests never need it. */
-  get paymentSignature(): string | undefined {
-    if (this.#signature !== NOT_READ) return this.#signature;
+    this.search = query === -1 ? "" : originalUrl.slice(query);
+    this.accept = headers["accept"];
+    this.userAgent = headers["user-agent"];
     isOwnRead = true;
-    this.#signature = this.#req.get(PAYMENT_SIGNATURE);
+    this.paymentSignature = headers[PAYMENT_NAME];
     isOwnRead = false;
-    return this.#signature;
-  }
-
-  get retryToken(): string | undefined {
-    return this.#req.get(PAYMENT_RETRY_TOKEN);
-  }
-
-  get search(): string {
-    const { originalUrl } = this.#req;
-    const query = originalUrl.indexOf("?");
-    return query === -1 ? "" : originalUrl.slice(query);
+    this.retryToken = headers[TOKEN_NAME];
+    this.isProxyIgnored = headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy");
+    this.gate = gate;
+    this.knownOrigin = null;
   }
 
   get endsInSlash(): boolean {
-    return this.#req.originalUrl.split("?", 1)[0]?.endsWith("/") === true;
+    return this.native.originalUrl.split("?", 1)[0]?.endsWith("/") === true;
   }
 
-  /** Read once: whether a proxy is trusted depends on its address, which is gone when the connection closes. */
+  /**
+   * Scheme and host by which the client reached the app, according to Express's "trust proxy" rules. Read once: whether a proxy is trusted
+   * depends on its address, which is gone when the connection closes.
+   */
   get origin(): string | undefined {
-    this.#origin ??= { value: readOrigin(this.#req) };
-    return this.#origin.value;
+    if (this.knownOrigin !== null) return this.knownOrigin;
+    const { native: req } = this;
+    const isTrusted: unknown = req.app.get("trust proxy fn");
+    const isBehindProxy = typeof isTrusted === "function" && isTrusted(req.socket.remoteAddress, 0);
+    // Like `req.host` of Express 5: with the port, which Express 4 leaves out.
+    const host = (isBehindProxy ? forwardedHost(req) : undefined) ?? req.headers.host;
+    const { protocol } = req;
+    this.knownOrigin = undefined;
+    if (host === undefined || (protocol !== "http" && protocol !== "https")) return undefined;
+    if (host !== lastHost && !isHost(host)) return undefined;
+    lastHost = host;
+    this.knownOrigin = `${protocol}://${host}`;
+    return this.knownOrigin;
   }
 
-  get isProxyIgnored(): boolean {
-    return this.#req.headers["x-forwarded-proto"] !== undefined && !this.#req.app.get("trust proxy");
-  }
-
-  get accept(): string | undefined {
-    return this.#req.headers.accept;
-  }
-
-  get userAgent(): string | undefined {
-    return this.#req.headers["user-agent"];
-  }
-
+  /** The client's address. `undefined` if it may be a proxy's, or if a proxy gives something else than an address. */
   get client(): string | undefined {
-    return readClient(this.#req);
+    const { native: req } = this;
+    const { headers } = req;
+    const forwardedFor = headers["x-forwarded-for"];
+    // By these a request shows that it came through a proxy.
+    const other = headers.forwarded ?? headers["x-real-ip"] ?? headers["via"];
+    const isForwarded = forwardedFor !== undefined || other !== undefined;
+    // Express reads this one header.
+    if (isForwarded && (forwardedFor === undefined || !req.app.get("trust proxy"))) return undefined;
+    const address = isForwarded ? req.ip : req.socket.remoteAddress;
+    return address !== undefined && isIP(address) !== 0 ? address : undefined;
   }
 
   get hasBody(): boolean {
-    return hasBody(this.#req);
+    return hasBody(this.native);
   }
 
   get body(): unknown {
-    return parsedBody(this.#req);
+    return parsedBody(this.native);
   }
 
   header(name: string): string | undefined {
-    const value: string | readonly string[] | undefined = this.#req.get(name);
+    const value: string | readonly string[] | undefined = this.native.get(name);
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return joinValues(this.#req.headers);
-  }
-
-  get native(): Request {
-    return this.#req;
+    return joinValues(this.native.headers);
   }
 
   digestBody(reading: BodyReading): BodyDigest | Promise<BodyDigest> {
-    return digestBody(this.#req, reading, this);
+    return hasBody(this.native) ? digestBody(this.native, reading, this) : "";
   }
 
   mountTemplate(): string {
-    return readMountTemplate(this.#req, this.#gate);
+    return readMountTemplate(this.native, this.gate);
   }
 }
 
@@ -128,27 +144,69 @@ class ExpressRequest implements GateRequest {
  * is told where it is: in a finding. The request of an admission loses its conditions, too.
  */
 export function removePayment(req: Request, policy: PaymentHeaderPolicy, admission: Admission | undefined): void {
-  const { headers } = req;
+  const { headers, rawHeaders } = req;
   isOwnRead = true;
   const hasPayment = headers[PAYMENT_NAME] !== undefined;
   isOwnRead = false;
+  const names: string[] = [];
   if (admission !== undefined) {
     for (const name of CONDITIONS) {
-      if (headers[name] !== undefined && !(admission.isHeld && isKept(name, headers, policy))) removeHeader(req, name);
+      if (headers[name] !== undefined && !(admission.isHeld && isKept(name, headers, policy))) names.push(name);
     }
   }
-  if (headers[TOKEN_NAME] !== undefined) removeHeader(req, TOKEN_NAME);
-  if (policy.keepPaymentHeader) return;
+  if (headers[TOKEN_NAME] !== undefined) names.push(TOKEN_NAME);
+  const isPaymentRemoved = hasPayment && !policy.keepPaymentHeader;
   // Clients of the first version put the payment here, and some put it into both.
-  if (headers[OLD_PAYMENT_NAME] !== undefined) removeHeader(req, OLD_PAYMENT_NAME);
-  if (!hasPayment) return;
-  removeHeader(req, PAYMENT_NAME);
-  watchReads(headers, policy);
+  if (!policy.keepPaymentHeader && headers[OLD_PAYMENT_NAME] !== undefined) names.push(OLD_PAYMENT_NAME);
+  if (isPaymentRemoved) names.push(PAYMENT_NAME);
+  if (names.length === 0) return;
+  const distinct: object | null | undefined = Reflect.get(req, KEY_OF_DISTINCT ?? "headersDistinct");
+  for (const name of names) {
+    delete headers[name];
+    Reflect.deleteProperty(distinct ?? {}, name);
+  }
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    if (names.includes(String(rawHeaders[at]).toLowerCase())) rawHeaders.splice(at, 2);
+  }
+  if (!distinct) Object.defineProperty(req, "headersDistinct", DISTINCT);
+  if (!isPaymentRemoved) return;
+  // Tells the first read of the removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
+  // requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
+  if (!watches.has(policy)) watches.set(policy, createWatch(policy));
+  const watch = watches.get(policy);
+  if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
 }
 
-const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
-const OLD_PAYMENT_NAME = "x-payment";
-const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
+/** Under which Node keeps `headersDistinct` of a request once it was read; to read it costs more than all else here. */
+const KEY_OF_DISTINCT: symbol | undefined = findKeyOfDistinct();
+
+function findKeyOfDistinct(): symbol | undefined {
+  const request = new IncomingMessage(new Socket());
+  const distinct = {};
+  request.headersDistinct = distinct;
+  return Object.getOwnPropertySymbols(request).find((key) => Reflect.get(request, key) === distinct);
+}
+
+/**
+ * `headersDistinct` that was not read yet. Node would read as many raw headers as there were at first. Before 20.20 it also throws for a
+ * header named `__proto__`.
+ */
+const DISTINCT: PropertyDescriptor & ThisType<Request> = {
+  configurable: true,
+  get() {
+    const distinct: NodeJS.Dict<string[]> = Object.create(null);
+    for (let at = 0; at + 1 < this.rawHeaders.length; at += 2) {
+      const name = this.rawHeaders[at]?.toLowerCase() ?? "";
+      distinct[name] ??= [];
+      distinct[name]?.push(this.rawHeaders[at + 1] ?? "");
+    }
+    this.headersDistinct = distinct;
+    return distinct;
+  },
+  set(value: unknown) {
+    Object.defineProperty(this, "headersDistinct", { value, configurable: true, writable: true });
+  },
+};
 
 /**
  * Conditions by which a client chooses a response that is not charged: 304 or 412. `Range` and `Accept` stay: with them a client
@@ -161,21 +219,8 @@ function isKept(name: string, headers: Request["headers"], { revalidation }: Pay
   return revalidation && name === "if-none-match" && !/(?:^|,)\s*\*/.test(headers[name] ?? "");
 }
 
-/** Whether this module reads headers right now, and not a handler. */
-let isOwnRead = false;
-
 /** What headers inherit from, by price; `undefined`: a read has been told. */
 const watches = new WeakMap<PaymentHeaderPolicy, object | undefined>();
-
-/**
- * Tells the first read of a removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
- * requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
- */
-function watchReads(headers: object, policy: PaymentHeaderPolicy): void {
-  if (!watches.has(policy)) watches.set(policy, createWatch(policy));
-  const watch = watches.get(policy);
-  if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
-}
 
 /** Like `Object.prototype`, and without a prototype as that is: otherwise axios would not know the headers for a plain object. */
 function createWatch(policy: PaymentHeaderPolicy): object {
@@ -203,44 +248,6 @@ function copyHeaders(this: object): object {
 function writeHeader(this: object, value: unknown): void {
   Object.defineProperty(this, PAYMENT_NAME, { value, configurable: true, enumerable: true, writable: true });
 }
-
-function removeHeader(req: Request, name: string): void {
-  delete req.headers[name];
-  // Before the raw headers: Node computes this property from them at the first access.
-  delete req.headersDistinct[name];
-  for (let at = req.rawHeaders.length - 2; at >= 0; at -= 2) {
-    if (req.rawHeaders[at]?.toLowerCase() === name) req.rawHeaders.splice(at, 2);
-  }
-}
-
-/** The client's address. `undefined` if it may be a proxy's, or if a proxy gives something else than an address. */
-function readClient(req: Request): string | undefined {
-  const isForwarded = FORWARDED.some((name) => req.headers[name] !== undefined);
-  // Express reads this one header.
-  const isReadable = req.headers["x-forwarded-for"] !== undefined && Boolean(req.app.get("trust proxy"));
-  if (isForwarded && !isReadable) return undefined;
-  const address = isForwarded ? req.ip : req.socket.remoteAddress;
-  return address !== undefined && isIP(address) !== 0 ? address : undefined;
-}
-
-/** Headers by which a request shows that it came through a proxy. */
-const FORWARDED = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
-
-/** Scheme and host by which the client reached the app, according to Express's "trust proxy" rules. */
-export function readOrigin(req: Request): string | undefined {
-  const isTrusted: unknown = req.app.get("trust proxy fn");
-  const isBehindProxy = typeof isTrusted === "function" && isTrusted(req.socket.remoteAddress, 0);
-  // Like `req.host` of Express 5: with the port, which Express 4 leaves out.
-  const host = (isBehindProxy ? forwardedHost(req) : undefined) ?? req.get("host");
-  const { protocol } = req;
-  if (host === undefined || (protocol !== "http" && protocol !== "https")) return undefined;
-  if (host !== lastHost && !isHost(host)) return undefined;
-  lastHost = host;
-  return `${protocol}://${host}`;
-}
-
-/** Most clients know a server by one host. */
-let lastHost: string | undefined;
 
 /** Each proxy appends a host. The first one is the client's. */
 function forwardedHost(req: Request): string | undefined {

@@ -11,46 +11,50 @@
  */
 import type { ServerResponse } from "node:http";
 import type { PaymentsEngine } from "@farebox/core";
-import type { GateResponse, HandlerResponse, HeldAdmission, Release, Uncharged } from "@farebox/core/adapter";
-import { hasLeft, isDisconnected, KeptOpen, onClosed, takesWholeOnly } from "./connection.js";
+import {
+  type GateResponse,
+  type HandlerResponse,
+  type HeldAdmission,
+  privateCacheControl,
+  type Release,
+} from "@farebox/core/adapter";
+import type { Application } from "express";
+import {
+  type ClosedListener,
+  hasLeft,
+  isDisconnected,
+  type KeptOpen,
+  keepOpen,
+  letGo,
+  type OpenResponse,
+  onClosed,
+  takesWholeOnly,
+} from "./connection.js";
 import { type ChargedChunk, MeteredResponse } from "./metered-response.js";
 import {
-  appendExposeHeaders,
-  HeadRehearsal,
+  isChecked,
   isEventStream,
   isWrittenByNode,
   keepPrivate,
   lockHead,
   lockPayments,
   type Originals,
-  prepareResponse,
   putHead,
   type ResponseHead,
+  rehearseHead,
   restoreHead,
   setHeaders,
-  setPrivate,
   splitTrailers,
+  type TakenHead,
   type Trailers,
   takeHead,
   type WriteHeadArguments,
   withoutChallenge,
   withoutPayments,
+  writeResponse,
 } from "./response-head.js";
+import { isPricedIn } from "./router-view.js";
 import { closeBehind } from "./shutdown.js";
-
-/**
- * Holds a response.
- *
- * @param isPriced - See {@link HandlerResponse.isPriced}.
- */
-export function holdResponse(
-  res: ServerResponse,
-  admission: HeldAdmission,
-  engine: Holding,
-  isPriced?: HandlerResponse["isPriced"],
-): void {
-  new HeldResponse(res, admission, engine, isPriced).install();
-}
 
 /** How much of a body is held at most, in bytes; and whether connections are closed behind their responses. */
 type Holding = Pick<PaymentsEngine, "holdBytes" | "draining">;
@@ -70,16 +74,16 @@ export function heldBytes(): number {
   return heldBytesInAll;
 }
 
-class HeldResponse {
+/** Holds the response that it is made for. */
+export class HeldResponse implements ClosedListener {
   readonly #res: ServerResponse;
   readonly #admission: HeldAdmission;
-  readonly #holdBytes: number;
-  readonly #draining: Holding["draining"];
-  readonly #isPriced: HandlerResponse["isPriced"];
+  readonly #engine: Holding;
+  readonly #app: Application;
   /** The head before the handler ran. A replacement starts from it. */
   readonly #headBefore: ResponseHead;
-  readonly #rehearsal: HeadRehearsal;
   readonly #original: Originals;
+  readonly #open: OpenResponse;
   #phase: Phase = "holding";
   #chunks: Buffer[] = [];
   /** The same chunks, and what was charged when each was written, if the response is metered. */
@@ -90,6 +94,8 @@ class HeldResponse {
   #metered: MeteredResponse | undefined;
   /** The chunk given to `end`. */
   #lastChunk: Buffer | undefined;
+  /** Whether the handler has written a head. */
+  #isHeadWritten = false;
   /** The status that Node would have sent: that of the first write. */
   #writtenStatus: number | undefined;
   /** The status of the last chunk, and which chunk was the first one with it. */
@@ -101,7 +107,7 @@ class HeldResponse {
   #isLetGo = false;
   /** The handler wants what it writes to go out at once. */
   #isFlushed = false;
-  readonly #events = new EventSearch();
+  #events: EventSearch | undefined;
   /** The response goes out without what is sold. */
   #isUncharged = false;
   /** The handler's, without what they say about the amount. */
@@ -125,45 +131,36 @@ class HeldResponse {
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
   #paidResponse: HandlerResponse | undefined;
 
-  constructor(
-    res: ServerResponse,
-    admission: HeldAdmission,
-    { holdBytes, draining }: Holding,
-    isPriced: HandlerResponse["isPriced"],
-  ) {
+  /** @param app - In which the handler runs. It knows whether a redirect leads to a priced route. */
+  constructor(res: ServerResponse, admission: HeldAdmission, engine: Holding, app: Application) {
     const { writeHead, flushHeaders, write, end, addTrailers, destroy } = res;
     this.#res = res;
     this.#admission = admission;
-    this.#holdBytes = holdBytes;
-    this.#draining = draining;
-    this.#isPriced = isPriced;
+    this.#engine = engine;
+    this.#app = app;
     this.#isWhole = admission.metering !== undefined && takesWholeOnly(res);
-    this.#headBefore = withoutPayments(takeHead(res));
-    this.#rehearsal = new HeadRehearsal(res);
+    const head = takeHead(res);
+    this.#headBefore = head.hasPayments ? withoutPayments(head) : head;
     this.#original = { writeHead, flushHeaders, write, end, addTrailers, destroy };
-  }
-
-  install(): void {
-    const res = this.#res;
-    // A response that middleware gives to a second request is held twice: each hold then has methods of its own.
-    if (HELD in res)
-      Object.defineProperties(
-        res,
-        createMethods(() => this),
-      );
-    else Object.defineProperties(Object.assign(res, { [HELD]: this }), METHODS);
-    onClosed(res, (isDelivered) => this.#close(isDelivered));
-    this.#admission.onExpired((instead) => this.#expire(instead));
+    if (!(HELD in res)) Object.defineProperties(Object.assign(res, { [HELD]: this }), METHODS);
+    else {
+      // A response that middleware gives to a second request is held twice: each hold then has methods of its own.
+      const again = Symbol("farebox.held again");
+      Object.defineProperties(Object.assign(res, { [again]: this }), createMethods(again));
+    }
+    this.#open = onClosed(res, this);
+    admission.onExpired((instead) => this.#expire(instead));
     if (!this.#isWhole) return;
     // At the maximum, what was written so far goes out, whether or not the handler ends its response.
-    const { signal } = this.#admission.payment;
+    const { signal } = admission.payment;
     signal.addEventListener("abort", () => this.#heldBytes > 0 && !this.#isEnded && void this.#decide(), {
       once: true,
     });
   }
 
   writeHead(args: WriteHeadArguments): void {
-    this.#rehearsal.writeHead(args);
+    rehearseHead(this.#res, args, this.#isHeadWritten);
+    this.#isHeadWritten = true;
     this.#writtenStatus = this.#res.statusCode;
   }
 
@@ -172,7 +169,7 @@ class HeldResponse {
     this.#trailingPayments = payments;
     this.#trailers = others;
     if (this.#metered !== undefined) this.#metered.trailers = others;
-    if (!this.#isUncharged) this.#call("addTrailers", [others]);
+    if (!this.#isUncharged) this.#original.addTrailers.call(this.#res, others);
   }
 
   destroy(error: Error | undefined): void {
@@ -200,7 +197,7 @@ class HeldResponse {
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
   get headersSent(): boolean {
-    const isSent = (this.#rehearsal.isWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    const isSent = (this.#isHeadWritten && !this.#isSending) || this.#nodeFlag("headersSent");
     if (isSent && this.#phase === "holding") this.#watchLastHandler();
     return isSent;
   }
@@ -227,13 +224,9 @@ class HeldResponse {
     return Boolean(Reflect.get(Object.getPrototypeOf(this.#res), name, this.#res));
   }
 
-  #call(name: keyof Originals, args: readonly unknown[]): unknown {
-    return Reflect.apply(this.#original[name], this.#res, args);
-  }
-
   flushHeaders(): void {
     if (this.#phase === "released") {
-      this.#call("flushHeaders", []);
+      this.#original.flushHeaders.call(this.#res);
     } else if (this.#phase === "holding") {
       this.#writeHeadOnce();
       this.#isFlushed = true;
@@ -251,12 +244,12 @@ class HeldResponse {
     if (this.#admission.isAmountAwaited) return false;
     if (!isEventStream(this.#res)) return this.#isFlushed && this.#heldBytes > 0;
     // Events cannot be told from comments in a compressed stream.
-    return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events.isFound;
+    return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events?.isFound === true;
   }
 
   write(args: ChunkArguments): boolean {
     if (this.#phase === "released" && !this.#isEnded && this.#metered === undefined) {
-      return this.#call("write", args) as boolean;
+      return Reflect.apply(this.#original.write, this.#res, args) as boolean;
     }
     const { chunk, callback } = readWrite(args);
     if (chunk === undefined) throw new InvalidChunkError();
@@ -282,19 +275,26 @@ class HeldResponse {
       return;
     }
     if (isReleased) {
-      this.#call("end", [chunk]);
+      Reflect.apply(this.#original.end, this.#res, [chunk]);
       return;
     }
-    if (this.#phase !== "dropped") this.#keptOpen = new KeptOpen(this.#res);
+    if (this.#phase !== "dropped") this.#keptOpen = keepOpen(this.#open);
     this.#lastChunk = chunk;
-    this.#hold(chunk?.byteLength ?? 0);
+    if (chunk !== undefined) this.#hold(chunk.byteLength);
     void this.#decide();
     if (this.#admission.metering === undefined || this.#isClosed) this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
   #writeHeadOnce(): void {
-    if (!this.#isReplaced && !this.#rehearsal.isWritten) this.#res.writeHead(this.#res.statusCode);
+    if (this.#isReplaced || this.#isHeadWritten) return;
+    const res = this.#res;
+    if (res.writeHead !== OWN_WRITE_HEAD || !isChecked(res)) {
+      res.writeHead(res.statusCode);
+      return;
+    }
+    this.#isHeadWritten = true;
+    this.#writtenStatus = res.statusCode;
   }
 
   /** Node drops the callback of `end` if the client disconnects first. Here it is always called once. */
@@ -310,7 +310,7 @@ class HeldResponse {
       return;
     }
     res.once("finish", call);
-    onClosed(res, call);
+    onClosed(res, { onClosed: call });
   }
 
   /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
@@ -325,14 +325,17 @@ class HeldResponse {
       this.#chunks.push(chunk);
       if (metering !== undefined) this.#charged.push({ chunk, charged: metering.charged });
       this.#hold(chunk.byteLength);
-      if (this.#phase === "holding") this.#events.add(chunk);
-      const isFull = this.#heldBytes > this.#holdBytes && !this.#isWhole;
+      if (this.#phase === "holding") {
+        this.#events ??= new EventSearch();
+        this.#events.add(chunk);
+      }
+      const isFull = this.#heldBytes > this.#engine.holdBytes && !this.#isWhole;
       if (isFull || this.#isStreaming()) void this.#decide();
     }
     if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) this.#callbacks.push(callback);
     // A compressing stream in between emits "drain" only if it was filled to its own mark, so no less is asked for.
-    const mark = Math.max(this.#holdBytes, this.#res.writableHighWaterMark);
+    const mark = Math.max(this.#engine.holdBytes, this.#res.writableHighWaterMark);
     this.#isDrainAwaited = this.#phase === "deciding" && this.#heldBytes >= mark;
     return !this.#isDrainAwaited;
   }
@@ -371,38 +374,51 @@ class HeldResponse {
   /** Hands the response to the gate, once. Later changes of the head are ignored. */
   async #decide(): Promise<void> {
     if (this.#phase !== "holding") return;
-    if (hasLeft(this.#res)) {
+    const res = this.#res;
+    if (hasLeft(res)) {
       this.#cancel();
       return;
     }
-    if (this.#writtenStatus !== this.#res.statusCode) this.#settleStatus();
+    if (this.#writtenStatus !== res.statusCode) this.#settleStatus();
     this.#phase = "deciding";
     try {
-      const body = this.#wholeBody();
-      const taken = takeHead(this.#res);
+      const isEnded = this.#isEnded;
+      let body: Buffer | undefined;
+      if (isEnded && this.#heldBytes <= this.#engine.holdBytes) {
+        const chunks = this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk];
+        body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+      }
+      const taken = takeHead(res);
       const head = taken.status === 402 ? withoutChallenge(taken, body) : taken;
       const { status } = head;
-      const headers = [...head.headers, ...this.#trailingPayments];
-      const headersBefore = this.#headBefore.headers;
-      const response = { status, headers, headersBefore, body, isCutShort: this.#isCutShort() };
-      const isPriced = this.#isPriced;
-      const given = isPriced === undefined ? response : { ...response, isPriced };
+      const trailing = this.#trailingPayments;
+      const headers = trailing.length === 0 ? head.headers : [...head.headers, ...trailing];
+      // The client would wait for the rest of such a body in vain.
+      const isCutShort =
+        isEnded && res.req.method !== "HEAD" && this.#heldBytes < Number(res.getHeader("content-length"));
+      const response = { status, headers, headersBefore: this.#headBefore.headers, body, isCutShort };
+      let given: HandlerResponse = response;
+      if (status >= 300 && status < 400) {
+        given = { ...response, isPriced: (method, path) => isPricedIn(this.#app, method, path) };
+      }
       const { metering } = this.#admission;
-      if (metering !== undefined && response.body === undefined) {
-        // It may reach the ceiling before its first byte is out.
-        metering.onStop(() => {
-          this.#keptOpen ??= new KeptOpen(this.#res);
-        });
-        const release = await metering.start(given);
-        const isLive = release.kind === "release" && release.paid;
-        if (isLive) this.#metered = new MeteredResponse(this.#res, metering, this.#original, this.#trailers);
-        this.#carryOut(release, head, response);
+      if (metering === undefined || body !== undefined) {
+        this.#carryOut(await this.#admission.complete(given), head, response);
         return;
       }
-      this.#carryOut(await this.#admission.complete(given), head, response);
+      // It may reach the ceiling before its first byte is out.
+      metering.onStop(() => {
+        this.#keptOpen ??= keepOpen(this.#open);
+      });
+      const release = await metering.start(given);
+      if (release.kind === "release" && release.paid) {
+        const parts = { metering, original: this.#original, trailers: this.#trailers };
+        this.#metered = new MeteredResponse(res, this.#open, parts);
+      }
+      this.#carryOut(release, head, response);
     } catch {
-      this.#letGo();
-      this.#res.destroy();
+      this.#letGo(false);
+      res.destroy();
     }
   }
 
@@ -413,65 +429,67 @@ class HeldResponse {
     heldBytesInAll += bytes;
   }
 
-  /** The connection is free to be destroyed, once the response is out. */
-  #letGo(): void {
-    this.#keptOpen?.release();
+  /**
+   * The response goes out, or is dropped. Its connection is free to be destroyed, once it is out.
+   *
+   * @param isSending - From here on Node and earlier middleware see the response as it is: nothing sent yet.
+   */
+  #letGo(isSending: boolean): void {
+    letGo(this.#keptOpen);
     this.#isLetGo = true;
     heldBytesInAll -= this.#countedBytes;
     this.#countedBytes = 0;
+    if (!isSending) return;
+    if (this.#engine.draining.isDraining) closeBehind(this.#res);
+    this.#isSending = true;
+    this.#res.writeHead = this.#original.writeHead;
   }
 
-  #wholeBody(): Buffer | undefined {
-    if (!this.#isEnded || this.#heldBytes > this.#holdBytes) return undefined;
-    const chunks = this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk];
-    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
-  }
-
-  /** Whether the body is shorter than the head says, so that the client would wait for the rest in vain. */
-  #isCutShort(): boolean {
-    return (
-      this.#isEnded &&
-      this.#res.req.method !== "HEAD" &&
-      this.#heldBytes < Number(this.#res.getHeader("content-length"))
-    );
-  }
-
-  #carryOut(release: Release, head: ResponseHead, response: HandlerResponse): void {
+  #carryOut(release: Release, head: TakenHead, response: HandlerResponse): void {
+    const res = this.#res;
+    const original = this.#original;
     const isPaid = release.kind === "release" && release.paid;
-    if (isDisconnected(this.#res)) {
+    const isWhole = isPaid && this.#metered === undefined;
+    if (isDisconnected(res)) {
       this.#drop();
-      if (isPaid && this.#metered === undefined) void this.#admission.unreleased(response);
+      if (isWhole) void this.#admission.unreleased(response);
       if (this.#admission.metering !== undefined) this.#closeMetered();
       return;
     }
-    if (isPaid && this.#metered === undefined) this.#paidResponse = response;
-    if (release.kind === "release") this.#release(release, head);
-    else this.#replace(release.response);
-  }
-
-  #release(release: Extract<Release, { kind: "release" }>, head: ResponseHead): void {
+    if (isWhole) this.#paidResponse = response;
+    if (release.kind === "replace") {
+      this.#replace(release.response);
+      return;
+    }
     this.#phase = "released";
-    this.#startSending();
-    if (release.paid) restoreHead(this.#res, withoutPayments(head));
-    else this.#putUncharged(release, head);
-    setHeaders(this.#res, release.headers);
-    appendExposeHeaders(this.#res);
-    if (!isWrittenByNode(this.#original)) {
-      if (!release.paid) lockHead(this.#res);
-      else {
-        lockPayments(this.#res);
-        keepPrivate(this.#res);
-      }
-    } else if (release.paid) setPrivate(this.#res);
-    if (this.#metered === undefined) this.#sendHeld();
-    else this.#sendMetered(this.#metered);
-  }
-
-  /** The goods may stand in any part of a head, in its message and its trailers, too. */
-  #putUncharged({ kept }: Uncharged, { status }: ResponseHead): void {
-    putHead(this.#res, { status, statusMessage: "", headers: kept });
-    this.#isUncharged = true;
-    this.#call("addTrailers", [{}]);
+    this.#letGo(true);
+    if (release.paid) restoreHead(res, head.hasPayments ? withoutPayments(head) : head);
+    else {
+      // The goods may stand in any part of a head, in its message and its trailers, too.
+      putHead(res, { status: head.status, statusMessage: "", headers: release.kept });
+      this.#isUncharged = true;
+      original.addTrailers.call(res, {});
+    }
+    setHeaders(res, release.headers);
+    const isNodes = isWrittenByNode(original);
+    if (!release.paid && !isNodes) lockHead(res);
+    if (release.paid && !isNodes) {
+      lockPayments(res);
+      keepPrivate(res);
+    }
+    if (release.paid && isNodes)
+      res.setHeader("Cache-Control", privateCacheControl(String(res.getHeader("cache-control") ?? "")));
+    if (this.#metered !== undefined) {
+      this.#sendMetered(this.#metered);
+      return;
+    }
+    // Write by write, as the handler wrote them.
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    let hasRoom = true;
+    for (const chunk of chunks) hasRoom = Reflect.apply(original.write, res, [chunk]) as boolean;
+    if (this.#isEnded) Reflect.apply(original.end, res, [this.#lastChunk]);
+    if (this.#callbacks.length > 0 || this.#isDrainAwaited) this.#resumeHandler(hasRoom);
   }
 
   /** The head goes out, and what was written so far. */
@@ -497,26 +515,14 @@ class HeldResponse {
     if (this.#isHandlerDone) this.#admission.handlerEnded();
   }
 
-  /** Sends the held chunks, write by write, as the handler wrote them. */
-  #sendHeld(): void {
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    let hasRoom = true;
-    for (const chunk of chunks) hasRoom = this.#call("write", [chunk]) as boolean;
-    if (this.#isEnded) this.#call("end", [this.#lastChunk]);
-    this.#resumeHandler(hasRoom);
-  }
-
   #replace(response: GateResponse): void {
     this.#isReplaced = true;
     this.#drop();
-    this.#startSending();
+    this.#letGo(true);
     putHead(this.#res, this.#headBefore);
     // Removes trailers that the handler has set.
     this.#res.addTrailers({});
-    const body = prepareResponse(this.#res, response);
-    lockHead(this.#res);
-    this.#call("end", [body]);
+    writeResponse(this.#res, response, this.#original);
   }
 
   /** The payment expires before the handler has responded. */
@@ -526,21 +532,13 @@ class HeldResponse {
     instead
       .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
       .catch(() => {
-        this.#letGo();
+        this.#letGo(false);
         this.#res.destroy();
       });
   }
 
-  /** From here on Node and earlier middleware see the response as it is: nothing sent yet. */
-  #startSending(): void {
-    this.#letGo();
-    if (this.#draining.isDraining) closeBehind(this.#res);
-    this.#isSending = true;
-    this.#res.writeHead = this.#original.writeHead;
-  }
-
   #drop(): void {
-    this.#letGo();
+    this.#letGo(false);
     this.#phase = "dropped";
     this.#chunks = [];
     this.#resumeHandler(true);
@@ -556,11 +554,10 @@ class HeldResponse {
   }
 
   /** The connection is done with the response. */
-  #close(isDelivered: boolean): void {
-    this.#keptOpen?.release();
-    this.#keptOpen?.done();
+  onClosed(isDelivered: boolean): void {
+    letGo(this.#keptOpen);
     if (!isDelivered) this.#admission.leave();
-    this.#cancel();
+    if (this.#phase === "holding") this.#cancel();
     if (this.#admission.metering !== undefined && this.#phase !== "deciding") this.#closeMetered();
     if (this.#paidResponse === undefined) return;
     if (isDelivered) {
@@ -606,30 +603,34 @@ const LONGEST_START = 8;
 
 const HELD: unique symbol = Symbol("farebox.held");
 
-type Held = ServerResponse & { readonly [HELD]: HeldResponse };
+type Held<Key extends symbol> = ServerResponse & Readonly<Record<Key, HeldResponse>>;
 
-/** What is replaced on a held response. Middleware may replace it in its turn. */
-function createMethods(heldOf: (res: Held) => HeldResponse): PropertyDescriptorMap {
+/**
+ * What is replaced on a held response. Middleware may replace it in its turn.
+ *
+ * @param key - By which the functions find the hold on their response.
+ */
+function createMethods<Key extends symbol>(key: Key): PropertyDescriptorMap {
   const functions = {
-    writeHead(this: Held, ...args: WriteHeadArguments) {
-      heldOf(this).writeHead(args);
+    writeHead(this: Held<Key>, ...args: WriteHeadArguments) {
+      this[key].writeHead(args);
       return this;
     },
-    flushHeaders(this: Held) {
-      heldOf(this).flushHeaders();
+    flushHeaders(this: Held<Key>) {
+      this[key].flushHeaders();
     },
-    write(this: Held, ...args: ChunkArguments) {
-      return heldOf(this).write(args);
+    write(this: Held<Key>, ...args: ChunkArguments) {
+      return this[key].write(args);
     },
-    end(this: Held, ...args: ChunkArguments) {
-      heldOf(this).end(args);
+    end(this: Held<Key>, ...args: ChunkArguments) {
+      this[key].end(args);
       return this;
     },
-    addTrailers(this: Held, trailers: Trailers) {
-      heldOf(this).addTrailers(trailers);
+    addTrailers(this: Held<Key>, trailers: Trailers) {
+      this[key].addTrailers(trailers);
     },
-    destroy(this: Held, error?: Error) {
-      heldOf(this).destroy(error);
+    destroy(this: Held<Key>, error?: Error) {
+      this[key].destroy(error);
       return this;
     },
     // Early hints are optional, and this response may be replaced.
@@ -638,17 +639,17 @@ function createMethods(heldOf: (res: Held) => HeldResponse): PropertyDescriptorM
     },
   };
   const toProperty = (value: unknown) => ({ value, configurable: true, enumerable: true, writable: true });
-  const flags: PropertyDescriptorMap & ThisType<Held> = {
+  const flags: PropertyDescriptorMap & ThisType<Held<Key>> = {
     headersSent: {
       configurable: true,
       get() {
-        return heldOf(this).headersSent;
+        return this[key].headersSent;
       },
     },
     writableEnded: {
       configurable: true,
       get() {
-        return heldOf(this).writableEnded;
+        return this[key].writableEnded;
       },
     },
   };
@@ -662,7 +663,9 @@ function createMethods(heldOf: (res: Held) => HeldResponse): PropertyDescriptorM
  * Shared by nearly all responses: a closure for each would keep it in memory until the next full collection, and take a quarter
  * of the throughput of paid requests on Node 24.
  */
-const METHODS: PropertyDescriptorMap = createMethods((res) => res[HELD]);
+const METHODS: PropertyDescriptorMap = createMethods(HELD);
+
+const OWN_WRITE_HEAD: unknown = METHODS["writeHead"]?.value;
 
 /** Called when a chunk was taken. */
 export type WriteCallback = (error?: Error | null) => void;
@@ -678,21 +681,17 @@ export interface HeldWrite {
 }
 
 /** Reads the arguments of `write` and `end`. Throws what Node throws for a bad chunk or encoding. */
-export function readWrite([chunk, encoding, callback]: ChunkArguments): HeldWrite {
-  const last = [callback, encoding, chunk].find((argument) => typeof argument === "function");
-  return {
-    chunk: typeof chunk === "function" ? undefined : copyChunk(chunk, encoding),
-    callback: last as WriteCallback | undefined,
-  };
-}
-
-function copyChunk(chunk: unknown, encoding: unknown): Buffer | undefined {
+export function readWrite([chunk, encoding, last]: ChunkArguments): HeldWrite {
+  const given = typeof last === "function" ? last : encoding;
+  const callback = typeof given === "function" ? (given as WriteCallback) : undefined;
+  if (typeof chunk === "function") return { chunk: undefined, callback: callback ?? (chunk as WriteCallback) };
   if (typeof chunk === "string") {
-    return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+    const charset = typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8";
+    return { chunk: Buffer.from(chunk, charset), callback };
   }
-  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  if (chunk instanceof Uint8Array) return { chunk: Buffer.from(chunk), callback };
   if (chunk) throw new InvalidChunkError();
-  return undefined;
+  return { chunk: undefined, callback };
 }
 
 /** Node's error for a chunk of a wrong type. */

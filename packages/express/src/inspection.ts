@@ -40,8 +40,8 @@ export interface Stand {
   readonly state: AppState;
   /** Whether no other price may be nearer to a handler. */
   readonly isAlone: boolean;
-  /** Of requests that met the table and need not be marked for it. */
-  readonly verdicts: KnownPaths<Verdict>;
+  /** Of requests that met the table and need not be marked for it, by how their method and path are spelled. */
+  readonly verdicts: Map<string, Verdict>;
   /** Of the inspection. */
   readonly changes: number;
 }
@@ -51,24 +51,6 @@ const MOST_KNOWN = 1_000;
 
 /** What Express reads in one way only, whatever follows it. Behind two slashes may be a host. */
 const PLAIN = /^(?!.*\/\/)\/[\w\-.~/%]{0,200}$/;
-
-/** What was found out about requests, by how their method and path are spelled. The oldest is forgotten. */
-class KnownPaths<T> {
-  readonly #byLine = new Map<string, T>();
-
-  /** What is known about a request at its mount; `undefined`: nothing. */
-  find({ method, baseUrl, url }: Request): T | undefined {
-    const query = url.indexOf("?");
-    return this.#byLine.get(`${method} ${baseUrl} ${query === -1 ? url : url.slice(0, query)}`);
-  }
-
-  add({ method, baseUrl, url, path }: Request, known: T): void {
-    if (!PLAIN.test(baseUrl + path) || path !== url.split("?", 1)[0]) return;
-    const [oldest] = this.#byLine.size < MOST_KNOWN ? [] : this.#byLine.keys();
-    if (oldest !== undefined) this.#byLine.delete(oldest);
-    this.#byLine.set(`${method} ${baseUrl} ${path}`, known);
-  }
-}
 
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
@@ -148,18 +130,35 @@ export class Inspection {
     return isMarked;
   }
 
-  /** Where requests have met a table; `undefined`: not in an app that shows it, or one with mistakes. */
-  standIn(app: Application, gate: TableGate): Stand | undefined {
+  /** The verdict on a request that is spelled like one before. `undefined`: there was none, or something has changed since. */
+  find({ app, state, changes, verdicts }: Stand, req: Request): Verdict | undefined {
+    const isStill = req.app === app && this.#changes === changes && rootOf(app) === state.app;
+    if (!isStill || state.stacks.some(hasChanged)) return undefined;
+    const { method, baseUrl, url } = req;
+    const query = url.indexOf("?");
+    return verdicts.get(`${method} ${baseUrl} ${query === -1 ? url : url.slice(0, query)}`);
+  }
+
+  /**
+   * Remembers the verdict on a request that has met a table. The oldest is forgotten.
+   *
+   * @param before - Where requests have met the table before.
+   * @returns The same, if nothing has changed since. `undefined`: the table is not in an app that shows it, or in one with mistakes.
+   */
+  learn(verdict: Verdict, gate: TableGate, req: Request, before: Stand | undefined): Stand | undefined {
+    const { app, method, baseUrl, url, path } = req;
     const state = this.#stateOf(rootOf(app));
     if (state.checked === undefined || state.checked.error !== undefined) return undefined;
     if (mountsIn(state, gate).length === 0) return undefined;
-    return { app, state, isAlone: isAlone(state, gate), verdicts: new KnownPaths(), changes: this.#changes };
-  }
-
-  /** Whether nothing has changed since. */
-  isStill({ app, state, changes }: Stand, where: Application): boolean {
-    const isSame = where === app && this.#changes === changes && rootOf(app) === state.app;
-    return isSame && !state.stacks.some(hasChanged);
+    const changes = this.#changes;
+    const isStill = before?.app === app && before.state === state && before.changes === changes;
+    const stand = isStill ? before : { app, state, isAlone: isAlone(state, gate), verdicts: new Map(), changes };
+    if (!PLAIN.test(baseUrl + path) || path !== url.split("?", 1)[0]) return stand;
+    const { verdicts } = stand;
+    const [oldest] = verdicts.size < MOST_KNOWN ? [] : verdicts.keys();
+    if (oldest !== undefined) verdicts.delete(oldest);
+    verdicts.set(`${method} ${baseUrl} ${path}`, verdict);
+    return stand;
   }
 
   /** The gate whose price is nearest to the handler of a request. */

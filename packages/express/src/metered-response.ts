@@ -12,7 +12,7 @@
  */
 import { ServerResponse } from "node:http";
 import { type Metering, type StopReason, streamTrailers } from "@farebox/core/adapter";
-import { isDisconnected, KeptOpen } from "./connection.js";
+import { isDisconnected, type KeptOpen, keepOpen, letGo, type OpenResponse } from "./connection.js";
 import { appendExposedHeader, isEventStream, listTrailers, type Originals, type Trailers } from "./response-head.js";
 
 type WriteCallback = (error?: Error | null) => void;
@@ -43,6 +43,7 @@ export class MeteredResponse {
   /** The handler's trailers. */
   trailers: Trailers;
   readonly #res: ServerResponse;
+  readonly #open: OpenResponse;
   readonly #metering: Metering;
   readonly #original: Originals;
   /** Middleware that changes the body may not say when it went out. */
@@ -75,9 +76,14 @@ export class MeteredResponse {
   #keptOpen: KeptOpen | undefined;
 
   /** @param trailers - Those that the handler has set before the head went out. */
-  constructor(res: ServerResponse, metering: Metering, original: Originals, trailers: Trailers) {
+  constructor(
+    res: ServerResponse,
+    open: OpenResponse,
+    { metering, original, trailers }: { metering: Metering; original: Originals; trailers: Trailers },
+  ) {
     this.trailers = trailers;
     this.#res = res;
+    this.#open = open;
     this.#metering = metering;
     this.#original = original;
     // Middleware that changes the head or the end, such as that of a session, changes no chunk.
@@ -133,8 +139,7 @@ export class MeteredResponse {
     this.#queue.length = 0;
     this.#breakOff();
     this.#tellIdle();
-    this.#keptOpen?.release();
-    this.#keptOpen?.done();
+    letGo(this.#keptOpen);
   }
 
   /** The client has left. What its connection had been given may have arrived; it had few bytes at a time. */
@@ -148,7 +153,7 @@ export class MeteredResponse {
   /** From now on only the receipt is written. */
   #takeOver(): void {
     this.#isEnding = true;
-    this.#keptOpen ??= new KeptOpen(this.#res);
+    this.#keptOpen ??= keepOpen(this.#open);
   }
 
   /** So small that Node has room for it: it would call for more chunks otherwise, while parts of this one wait. */
@@ -315,7 +320,7 @@ export class MeteredResponse {
       const trailers = [...listTrailers(this.trailers), ...streamTrailers(receipt, stopped)];
       Reflect.apply(this.#original.addTrailers, this.#res, [trailers]);
     }
-    this.#keptOpen?.release();
+    letGo(this.#keptOpen);
     Reflect.apply(this.#original.end, this.#res, []);
   }
 

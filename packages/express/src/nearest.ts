@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from "@farebox/core/adapter";
 import type { Request } from "express";
-import { pathOf, readPlace, readRequest } from "./express-request.js";
+import { ExpressRequest, pathOf, readPlace } from "./express-request.js";
 import { chargesOf, hasPrices } from "./router-view.js";
 import {
   isTable,
@@ -90,7 +90,7 @@ function chargeIn(met: Met, method: string): RouteGate | undefined {
 
 /** What a gate asks for that is met on the way. */
 function verdictAt(gate: WalkedGate, req: Request, mounts: Prefixes = []): Verdict {
-  return isTable(gate) ? gate.named(readRequest(req, gate), mounts) : verdictOf(gate, req, { mounts });
+  return isTable(gate) ? gate.named(new ExpressRequest(req, gate), mounts) : verdictOf(gate, req, { mounts });
 }
 
 /** Whether it is what the request has come to. */

@@ -14,7 +14,6 @@ import { exactAvm } from "@farebox/avm";
 import { bazaarExtension } from "@farebox/bazaar";
 import type { PaymentsEngine, PaymentsHealth, PaymentsOptions, RoutesConfig } from "@farebox/core";
 import {
-  type Admission,
   type BuiltIn,
   belowThatMount,
   createPaymentsEngine,
@@ -31,14 +30,14 @@ import { exactSvm } from "@farebox/svm";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
-import { pathOf, readRequest, removePayment } from "./express-request.js";
-import { heldBytes, holdResponse } from "./held-response.js";
+import { ExpressRequest, pathOf, removePayment } from "./express-request.js";
+import { HeldResponse, heldBytes } from "./held-response.js";
 import { Inspection, type Stand } from "./inspection.js";
-import { type Asked, verdictOf } from "./nearest.js";
+import { verdictOf } from "./nearest.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
 import { writeResponse } from "./response-head.js";
-import { chargesOf, isPricedIn } from "./router-view.js";
+import { chargesOf } from "./router-view.js";
 import {
   type Guarded,
   gateOf,
@@ -142,26 +141,22 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
   const { engine, inspection } = seller;
   inspection.addTable(gate, { onlyPassing });
   let stand: Stand | undefined;
-  const learn = (req: Request, verdict: Verdict) => {
-    if (req.method === "OPTIONS" || (verdict.kind !== "free" && verdict.kind !== "priced")) return;
-    if (stand === undefined || !inspection.isStill(stand, req.app)) stand = inspection.standIn(req.app, gate);
-    stand?.verdicts.add(req, verdict);
-  };
   const meet = createHandler(gate, seller, (req, { isMarked, route }) => {
-    const request = readRequest(req, gate);
+    const request = new ExpressRequest(req, gate);
     const verdict = gate.inFront(request);
-    if (!isMarked && route === undefined) learn(req, verdict);
+    const isLasting = verdict.kind === "free" || verdict.kind === "priced";
+    if (isLasting && !isMarked && route === undefined && req.method !== "OPTIONS")
+      stand = inspection.learn(verdict, gate, req, stand);
     const isInRoute = req.method === "OPTIONS" && verdict.kind === "free" && route !== undefined;
     return isInRoute && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;
   });
   const payments: RequestHandler = (req, res, next) => {
     // The usual case: a request like one before. A route that has matched may be that of the table.
-    const isKnown = stand !== undefined && req.route === undefined && inspection.isStill(stand, req.app);
-    const verdict = isKnown ? stand?.verdicts.find(req) : undefined;
+    const verdict = stand !== undefined && req.route === undefined ? inspection.find(stand, req) : undefined;
     if (verdict?.kind === "free" && !engine.draining.isDraining) return next();
     if (verdict !== undefined) {
       const passage = { req, res, gate, seller, route: undefined, proceed: next, fail: next };
-      return stand?.isAlone === true ? conclude({ gate, verdict }, passage) : follow(verdict, passage);
+      return follow(verdict, passage, stand?.isAlone);
     }
     if (req.baseUrl === "") {
       engine.serveReceipts();
@@ -279,7 +274,7 @@ function createGuard(layer: Layer, guarded: Guarded, seller: Seller): LayerHandl
     const passFrom = (at: number): unknown => {
       const [gate, mounts] = asked[at] ?? [];
       if (gate === undefined || mounts === undefined) return handler(req, res, next);
-      const request = readRequest(req, gate);
+      const request = new ExpressRequest(req, gate);
       const reading = gate.readingOf(layer);
       const line = `${method} ${fullPath}`;
       if (reading !== undefined && req[FREE]?.get(reading) === line) return passFrom(at + 1);
@@ -378,18 +373,17 @@ interface Passage {
   readonly fail: (error: unknown) => void;
 }
 
-/** Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond. */
-function follow(verdict: Verdict, passage: Passage): unknown {
-  const { req, gate, seller, layer, route } = passage;
-  const isAsking = verdict.kind === "priced" || verdict.kind === "refused";
-  return conclude(
-    isAsking ? seller.inspection.nearest(req, { gate, verdict, layer, route }) : { gate, verdict },
-    passage,
-  );
-}
-
-function conclude({ gate, verdict }: Asked, passage: Passage): unknown {
-  const { req, res, seller, route, proceed, fail } = passage;
+/**
+ * Another gate may have a price that is nearer to the handler. It is asked for at once: what stands before it may respond.
+ *
+ * @param isAlone - There is no other gate.
+ */
+function follow(found: Verdict, passage: Passage, isAlone = false): unknown {
+  const { req, res, seller, layer, route, proceed, fail } = passage;
+  let { gate } = passage;
+  let verdict = found;
+  if (!isAlone && (verdict.kind === "priced" || verdict.kind === "refused"))
+    ({ gate, verdict } = seller.inspection.nearest(req, { gate, verdict, layer, route }));
   if (seller.engine.draining.isDraining) closeBehind(res);
   if (verdict.kind === "free") return proceed();
   const admitted = req[ADMITTED];
@@ -406,11 +400,12 @@ function conclude({ gate, verdict }: Asked, passage: Passage): unknown {
     // Middleware has made another request of it, which has another price.
     return writeResponse(res, verdict.refusal());
   }
-  const decision = verdict.decide(readRequest(req, gate));
-  if (!(decision instanceof Promise)) return carryOut(decision, passage, verdict);
+  const priced = verdict;
+  const decision = priced.decide(new ExpressRequest(req, gate));
+  if (!(decision instanceof Promise)) return carryOut(decision, passage, priced);
   // The client may have disconnected meanwhile. Express 4 ignores the promise of a handler that rejects.
   return decision
-    .then((decided) => (isDisconnected(res) ? giveBack(decided) : carryOut(decided, passage, verdict)))
+    .then((decided) => (isDisconnected(res) ? giveBack(decided) : carryOut(decided, passage, priced)))
     .catch(fail);
 }
 
@@ -434,7 +429,8 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   // Other middleware, a timeout for example, may have responded while the gate decided.
   if (res.headersSent || res.writableEnded) return giveBack(decision);
   if (decision.kind === "respond") {
-    if (decision.onClosed !== undefined) onClosed(res, decision.onClosed);
+    const { onClosed: listener } = decision;
+    if (listener !== undefined) onClosed(res, { onClosed: listener });
     return writeResponse(res, decision.response);
   }
   // A hook decides by the whole request, as a price by request does.
@@ -443,16 +439,14 @@ function carryOut(decision: Decision, passage: Passage, { price, refusal }: Pric
   req[ADMITTED] = { gate, price, method, baseUrl, path, url: baseUrl + req.url, isExact, refusal };
   removePayment(req, price, decision.kind === "run" ? decision.admission : undefined);
   if (decision.kind === "pass") prepareGranted(res);
-  else prepareRun(decision.admission, req, res, seller.engine);
+  else {
+    const { admission } = decision;
+    req.payment = admission.payment;
+    // The app where it is now: inner apps put themselves in its place while they handle the request.
+    if (admission.isHeld) new HeldResponse(res, admission, seller.engine, req.app);
+    else preparePrepaid(res, admission, seller.engine);
+  }
   return proceed();
-}
-
-function prepareRun(admission: Admission, req: Request, res: Response, engine: PaymentsEngine): void {
-  req.payment = admission.payment;
-  // Where it is now: inner apps put themselves in its place while they handle the request.
-  const { app } = req;
-  if (admission.isHeld) holdResponse(res, admission, engine, (method, path) => isPricedIn(app, method, path));
-  else preparePrepaid(res, admission, engine);
 }
 
 /** A decision that came too late: nothing is charged, and the same payment can be sent again. */

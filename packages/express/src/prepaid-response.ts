@@ -8,11 +8,10 @@ import type { PaymentsEngine } from "@farebox/core";
 import type { PrepaidAdmission } from "@farebox/core/adapter";
 import { onClosed } from "./connection.js";
 import {
-  appendExposeHeaders,
-  HeadRehearsal,
   keepPrivate,
   lockPayments,
   type ResponseHead,
+  rehearseHead,
   removePayments,
   setHeaders,
   takeHead,
@@ -38,27 +37,25 @@ export function preparePrepaid(
   admission: PrepaidAdmission,
   { draining }: Pick<PaymentsEngine, "draining">,
 ): void {
-  const addReceipt = () => {
-    setHeaders(res, admission.headers);
-    appendExposeHeaders(res);
-  };
-  addReceipt();
+  setHeaders(res, admission.headers);
   const check = (value: unknown) => admission.checkHead([["Settlement-Overrides", String(value)]]);
   withholdTrailers(res, (payments) => admission.checkHead(payments));
   onHead(res, () => {
     if (draining.isDraining) closeBehind(res);
     admission.checkHead(takePayments(res, admission.headers));
     // The handler, or an error page, may have removed the receipt.
-    addReceipt();
+    setHeaders(res, admission.headers);
     if (res.statusCode >= 500) setHeaders(res, admission.failureHeaders);
     lockPayments(res, check);
     keepPrivate(res);
     // Before the head goes out: the client may send the payment again at once.
     if (res.statusCode >= 400) void admission.fail(res.statusCode);
   });
-  onClosed(res, (isDelivered) => {
-    if (!isDelivered) admission.leave();
-    admission.done();
+  onClosed(res, {
+    onClosed(isDelivered) {
+      if (!isDelivered) admission.leave();
+      admission.done();
+    },
   });
 }
 
@@ -79,9 +76,10 @@ function takePayments(res: ServerResponse, ours: ResponseHead["headers"] = []): 
 /** Calls the listener just before the head is sent, when the handler has set all its headers. */
 function onHead(res: ServerResponse, listener: () => void): void {
   const writeHead = res.writeHead.bind(res);
-  const rehearsal = new HeadRehearsal(res);
+  let isWritten = false;
   Reflect.set(res, "writeHead", (...args: WriteHeadArguments) => {
-    rehearsal.writeHead(args);
+    rehearseHead(res, args, isWritten);
+    isWritten = true;
     listener();
     return writeHead(res.statusCode);
   });

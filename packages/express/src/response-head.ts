@@ -34,20 +34,25 @@ export interface ResponseHead {
   readonly headers: Headers;
 }
 
+/** The head that a response had. */
+export interface TakenHead extends ResponseHead {
+  /** Whether a header says something about a payment. */
+  readonly hasPayments: boolean;
+}
+
 /** Reads the head as it is now. Names keep their case. */
-export function takeHead(res: ServerResponse): ResponseHead {
+export function takeHead(res: RawNames): TakenHead {
   const headers: [name: string, value: string | readonly string[]][] = [];
-  for (const name of rawHeaderNames(res)) {
+  for (const name of res.getRawHeaderNames?.() ?? res.getHeaderNames()) {
     const value = res.getHeader(name) ?? "";
     headers.push([name, Array.isArray(value) ? value.map(String) : String(value)]);
   }
-  return { status: res.statusCode, statusMessage: res.statusMessage ?? "", headers };
+  const { statusCode: status, statusMessage } = res;
+  return { status, statusMessage: statusMessage ?? "", headers, hasPayments: mentionsPayments(headers) };
 }
 
 /** Node has this method on every outgoing message; its types have it on client requests only. */
-function rawHeaderNames(res: ServerResponse & { readonly getRawHeaderNames?: () => string[] }): readonly string[] {
-  return res.getRawHeaderNames?.() ?? res.getHeaderNames();
-}
+type RawNames = ServerResponse & { readonly getRawHeaderNames?: () => string[] };
 
 /** Replaces the whole head. */
 export function putHead(res: ServerResponse, head: ResponseHead): void {
@@ -65,43 +70,44 @@ function copyHeaders(res: ServerResponse, headers: Headers): void {
 /** Of responses whose headers of payments are locked: how we set ours. */
 const UNLOCKED = new WeakMap<ServerResponse, (name: string, value: string | readonly string[]) => unknown>();
 
-/** Sets headers of ours, and replaces those of the same names. @param but - Lower-case names of those to leave out. */
-export function setHeaders(res: ServerResponse, headers: Headers, but: ReadonlySet<string> = NO_NAMES): void {
+/**
+ * Sets headers of ours, and replaces those of the same names. Scripts of other origins may read those of payments; names that are exposed
+ * already stay exposed.
+ *
+ * @param but - Lower-case names of those to leave out.
+ */
+export function setHeaders(res: ServerResponse, headers: Headers, but?: ReadonlySet<string>): void {
   const set = UNLOCKED.get(res) ?? res.setHeader;
   for (const [name, value] of headers) {
-    if (!but.has(name.toLowerCase())) set.call(res, name, typeof value === "string" ? value : [...value]);
+    if (but?.has(name.toLowerCase()) !== true) set.call(res, name, typeof value === "string" ? value : [...value]);
   }
+  const exposed = res.getHeader(EXPOSE_HEADERS);
+  res.setHeader(EXPOSE_HEADERS, exposed === undefined ? EXPOSED_HEADERS : exposeHeaders(String(exposed)));
 }
-
-const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Puts a head back, as far as it has changed. */
-export function restoreHead(res: ServerResponse, head: ResponseHead): void {
-  if (!hasHead(res, head)) putHead(res, head);
-}
-
-function hasHead(res: ServerResponse, { status, statusMessage, headers }: ResponseHead): boolean {
-  if (res.statusCode !== status || (res.statusMessage ?? "") !== statusMessage) return false;
-  const names = rawHeaderNames(res);
-  if (names.length !== headers.length) return false;
-  for (const [at, [name, value]] of headers.entries()) {
+export function restoreHead(res: RawNames, head: ResponseHead): void {
+  const { headers } = head;
+  const names = res.getRawHeaderNames?.() ?? res.getHeaderNames();
+  let isSame = names.length === headers.length && res.statusCode === head.status;
+  isSame &&= (res.statusMessage ?? "") === head.statusMessage;
+  for (let at = 0; isSame && at < names.length; at++) {
+    const [name, value] = headers[at] as Headers[number];
     const current = res.getHeader(name);
-    if (names[at] !== name || String(current) !== String(value)) return false;
-    if (Array.isArray(current) !== Array.isArray(value)) return false;
+    isSame = names[at] === name && String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
   }
-  return true;
+  if (!isSame) putHead(res, head);
 }
 
 /** The head without what a handler, or a server behind it, says about payments: it never reaches a client. */
-export function withoutPayments(head: ResponseHead): ResponseHead {
-  if (!mentionsPayments(head.headers)) return head;
+export function withoutPayments(head: TakenHead): ResponseHead {
   return { ...head, headers: head.headers.filter(([name]) => !isOfPayments(name)) };
 }
 
 /** The head of a 402, as one of 502 if the response asks for another payment. A header tells the gate, which reports it. */
-export function withoutChallenge(head: ResponseHead, body: Uint8Array | undefined): ResponseHead {
+export function withoutChallenge(head: TakenHead, body: Uint8Array | undefined): TakenHead {
   if (!asksForPayment(head, body)) return head;
-  return { status: 502, statusMessage: "", headers: [...head.headers, ["PAYMENT-REQUIRED", ""]] };
+  return { status: 502, statusMessage: "", headers: [...head.headers, ["PAYMENT-REQUIRED", ""]], hasPayments: true };
 }
 
 /** Removes what a handler, or a server behind it, says about payments, and returns it. */
@@ -180,25 +186,12 @@ export type WriteHeadArguments = [
  *
  * Node throws for a bad status, a bad header and a second head. If it did so when the head is really written, that would be
  * after settlement.
+ *
+ * @param isWritten - Whether a head was written before.
  */
-export class HeadRehearsal {
-  readonly #res: ServerResponse;
-  #isWritten = false;
-
-  constructor(res: ServerResponse) {
-    this.#res = res;
-  }
-
-  /** Whether a head was written. */
-  get isWritten(): boolean {
-    return this.#isWritten;
-  }
-
-  writeHead(args: WriteHeadArguments): void {
-    if (this.#isWritten) throw new HeadersSentError();
-    if (!isChecked(this.#res, args)) rehearse(this.#res, args);
-    this.#isWritten = true;
-  }
+export function rehearseHead(res: ServerResponse, args: WriteHeadArguments, isWritten: boolean): void {
+  if (isWritten) throw new HeadersSentError();
+  if (args.length > 1 || args[0] !== res.statusCode || !isChecked(res)) rehearse(res, args);
 }
 
 /** Node's error for a second head. */
@@ -210,13 +203,13 @@ class HeadersSentError extends Error {
 }
 
 /**
- * Whether `writeHead` cannot throw: it gets no more than the status, as Express calls it, and Node has checked each header when
+ * Whether `writeHead` cannot throw if it gets no more than this status, as Express calls it: Node has checked each header when
  * it was set. To rehearse these heads, too, would cost 6 % of the throughput of paid requests on Node 24.
  */
-function isChecked(res: ServerResponse, args: WriteHeadArguments): boolean {
-  const [status] = args;
-  if (args.length > 1 || status !== res.statusCode || res.statusMessage || res.hasHeader("trailer")) return false;
-  return Number.isInteger(status) && status >= 100 && status <= 999;
+export function isChecked(res: ServerResponse): boolean {
+  const { statusCode } = res;
+  const isGood = Number.isInteger(statusCode) && statusCode >= 100 && statusCode <= 999;
+  return isGood && !res.statusMessage && !res.hasHeader("trailer");
 }
 
 /** Calls Node's `writeHead` on a response without a connection, and takes the head from there. */
@@ -245,29 +238,18 @@ function groupByName<T>(argument: T): T | OutgoingHttpHeaders {
   return Object.fromEntries([...grouped.values()].map(([name, values]) => [name, single(values)]));
 }
 
-/** Lets scripts of other origins read the payment headers. Names that are exposed already stay exposed. */
-export function appendExposeHeaders(res: ServerResponse): void {
-  const current = res.getHeader(EXPOSE_HEADERS);
-  res.setHeader(EXPOSE_HEADERS, current === undefined ? EXPOSED_HEADERS : exposeHeaders(String(current)));
-}
-
 /** Lets scripts of other origins read one more header. */
 export function appendExposedHeader(res: ServerResponse, name: string): void {
   res.setHeader(EXPOSE_HEADERS, [res.getHeader(EXPOSE_HEADERS), name].flat().filter(Boolean).join(", "));
 }
 
-/** Keeps a response out of shared caches. */
-export function setPrivate(res: ServerResponse): void {
-  res.setHeader("Cache-Control", privateCacheControl(String(res.getHeader("cache-control") ?? "")));
-}
-
-/** The same, also if middleware sets `Cache-Control` as the head is sent. */
+/** Keeps a response out of shared caches, also if middleware sets `Cache-Control` as the head is sent. */
 export function keepPrivate(res: ServerResponse): void {
   const setHeader = res.setHeader.bind(res);
   Reflect.set(res, "setHeader", (name: string, value: number | string | readonly string[]) =>
     setHeader(name, name.toLowerCase() === "cache-control" ? privateCacheControl(String(value)) : value),
   );
-  setPrivate(res);
+  res.setHeader("Cache-Control", String(res.getHeader("cache-control") ?? ""));
 }
 
 /** Headers about the transfer of a body. Middleware may compress the gate's responses, too. */
@@ -298,12 +280,29 @@ export function isEventStream(res: ServerResponse): boolean {
   return /^\s*text\/event-stream\b/i.test(String(res.getHeader("content-type") ?? ""));
 }
 
-/** Sends a whole response of the gate. */
-export function writeResponse(res: ServerResponse, response: GateResponse): void {
-  const body = prepareResponse(res, response);
-  res.removeHeader("Settlement-Overrides");
-  if (!isWrittenByNode(res)) lockPayments(res);
-  res.end(body);
+/**
+ * Sends a whole response of the gate.
+ *
+ * @param original - Of a response that was held: it is sent by these, and its head is locked.
+ */
+export function writeResponse(res: ServerResponse, response: GateResponse, original?: Originals): void {
+  const { status, headers, body } = response;
+  res.statusCode = status;
+  res.statusMessage = "";
+  const vary = res.getHeader("vary");
+  setHeaders(res, headers, CHUNKED_HEADERS);
+  if (vary !== undefined) mergeVary(res, vary);
+  const size = Buffer.byteLength(body);
+  if (size > 0) res.setHeader("Content-Length", size);
+  const sent = res.req.method === "HEAD" ? undefined : body;
+  if (original === undefined) {
+    res.removeHeader("Settlement-Overrides");
+    if (!isWrittenByNode(res)) lockPayments(res);
+    res.end(sent);
+  } else {
+    lockHead(res);
+    Reflect.apply(original.end, res, [sent]);
+  }
 }
 
 /** Middleware in front, such as `cors`, has its own say in `Vary`. */
@@ -317,17 +316,3 @@ function mergeVary(res: ServerResponse, earlier: number | string | readonly stri
 
 /** A stored response may have been sent in chunks. It is sent as a whole now, and Node rejects a head that says both. */
 const CHUNKED_HEADERS: ReadonlySet<string> = new Set(["transfer-encoding", "trailer"]);
-
-/** Puts the head of a response in place and returns the body to send: nothing for HEAD. */
-export function prepareResponse(res: ServerResponse, response: GateResponse): string | Uint8Array | undefined {
-  const { status, headers, body } = response;
-  res.statusCode = status;
-  res.statusMessage = "";
-  const vary = res.getHeader("vary");
-  setHeaders(res, headers, CHUNKED_HEADERS);
-  if (vary !== undefined) mergeVary(res, vary);
-  appendExposeHeaders(res);
-  const size = Buffer.byteLength(body);
-  if (size > 0) res.setHeader("Content-Length", size);
-  return res.req.method === "HEAD" ? undefined : body;
-}
