@@ -223,6 +223,16 @@ const CORS: readonly Case[] = [
   ]),
 ];
 
+/** A key without a route, and the route of a wider key. */
+const NARROWER: readonly Case[] = casesOf(
+  { app: [table(), get({ 4: "/*", 5: "/*all" }), proxy("/paid")], keys: ["/*all", "/paid/secret"] },
+  [
+    ["narrower-options", "OPTIONS /paid/secret", "preflight", "The wider key's route is no reason to run the other's."],
+    ["narrower-options-other", "OPTIONS /paid/other", "free", "Here the wider key's route alone has a price."],
+    ["narrower-post", "POST /paid/secret", "priced", "By any other method."],
+  ],
+);
+
 /** Express parses some URLs into a text of another length, and cuts mounts off the one that came. */
 const CUT: readonly Case[] = [
   ...casesOf({ app: [table(), get("/paid/:p/paid"), use("/paid/:p"), NOT_FOUND], keys: ["/paid/:p"] }, [
@@ -356,5 +366,5 @@ const FOLDED: readonly Case[] = [
 
 export const OPAQUE_CASES: readonly Case[] = [
   ...[...TOP, ...MOUNT, ...RELATIVE, ...OWN_MOUNT],
-  ...[...LAYOUTS, ...OWN, ...PASSING, ...CORS, ...CUT, ...CALLERS, ...FIRST, ...FOLDED],
+  ...[...LAYOUTS, ...OWN, ...PASSING, ...CORS, ...NARROWER, ...CUT, ...CALLERS, ...FIRST, ...FOLDED],
 ];

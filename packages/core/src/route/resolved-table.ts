@@ -253,10 +253,9 @@ export class ResolvedTable<T extends Priceable> {
     const isKeys = ({ kind, handler }: Receiver) => kind === "route" && this.keysAt(handler).length > 0;
     const taker = entries.length === 0 ? undefined : this.#home.view.receiversOf(method, path).find(isKeys);
     const price = priceOf(taker === undefined ? entries : this.keysAt(taker.handler), method);
-    const isWritten = ({ handler }: Receiver) => this.#bound.routes.has(handler);
     if (price.kind !== "preflight") return price;
     const isOwn = (entry: RouteEntry<T>) => this.#ownOf.get(entry)?.some((handler) => this.#bound.routes.has(handler));
-    return entries.every(isOwn) || this.#home.view.receiversOf(undefined, path).some(isWritten) ? FREE : price;
+    return entries.every(isOwn) ? FREE : price;
   }
 
   /** Whether a route that no key is for takes a request by name. One that takes the path of the key, too, is a page for many. */
