@@ -257,13 +257,14 @@ function offerProblem(app: ResolvedApp, seen: Seen, first: Run, { head, status }
 type Answered = Extract<RawAnswer, { kind: "answered" }>;
 
 /**
- * What is no target of a request may be refused: signs that no URL has, and fragments, which no client sends.
+ * What is no target of a request may be refused: signs that no URL has, and fragments, which no client sends. So may an apostrophe in
+ * absolute form: Express escapes it, and cuts mounts off by the length of the escaped text.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
 function isNoTarget(requestLine: string): boolean {
   const [, target = ""] = requestLine.split(" ");
-  return /[^\w\-.~:/?[\]@!$&'()*+,;=%]/.test(target);
+  return /[^\w\-.~:/?[\]@!$&'()*+,;=%]|^[^/].*'/.test(target);
 }
 
 /** Middleware that decodes the URL makes one of it that is no target. */

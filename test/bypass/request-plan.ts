@@ -56,8 +56,10 @@ const MUTATIONS = {
   "an authority in front": (target, _, pick) => AUTHORITIES[pick % AUTHORITIES.length] + target,
   "absolute form as any client": (target) => `http://x${target}`,
   // Express cuts mounts off the text that came, by the length of what they are in the text it has parsed and escaped.
-  "escaped to another length": (target, at, pick) =>
-    `${changeSegment(target, at, (one) => `${one}${ESCAPED[pick % 4]}/x`)}#`,
+  "escaped to another length": (target, at, pick) => {
+    const escaped = changeSegment(target, at, (one) => `${one}${ESCAPED[pick % 5]}${["/x", "/", ""][pick % 3]}`);
+    return pick % 2 === 0 ? `${escaped}#` : `http://x${escaped}`;
+  },
   "segment twice": (target, at) => changeSegment(target, at, (segment) => segment + segment),
   "segment left out": (target, at) => changeSegment(target, at, () => "") || "/",
   "segment more": (target, at, pick) =>
@@ -95,7 +97,7 @@ const ODD = [
 const LONG = ["a".repeat(8_000), "/a".repeat(300), "/".repeat(300), "%61".repeat(2_000)];
 
 /** What Node's URL parser escapes. */
-const ESCAPED = ['"', "^", "|", "<"];
+const ESCAPED = ['"', "^", "|", "<", "'"];
 
 type Mutation = keyof typeof MUTATIONS;
 

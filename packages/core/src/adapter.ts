@@ -48,7 +48,14 @@ export {
 } from "./protocol/headers.js";
 export type { DescribedOffer, DescribedRoute, DescribedTool } from "./report/described-routes.js";
 export { belowThatMount, formBelow, formsOf, matchesMount } from "./route/path.js";
-export { type BodyDigest, type BodyProblem, type BodyReading, type GateRequest, joinValues } from "./route/request.js";
+export {
+  type BodyDigest,
+  type BodyProblem,
+  type BodyReading,
+  type Cut,
+  type GateRequest,
+  joinValues,
+} from "./route/request.js";
 export type { HandlerQuery } from "./route/resolved-table.js";
 export { isMoreSpecific } from "./route/route-table.js";
 export type { HandlerPrices, Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";

@@ -10,6 +10,7 @@ import {
   type Admission,
   type BodyDigest,
   type BodyReading,
+  type Cut,
   type GateRequest,
   isHost,
   joinValues,
@@ -73,6 +74,10 @@ export class ExpressRequest implements GateRequest {
     this.isProxyIgnored = headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy");
     this.gate = gate;
     this.knownOrigin = null;
+  }
+
+  get cut(): Cut {
+    return cutOf(this.native);
   }
 
   get endsInSlash(): boolean {
@@ -260,6 +265,36 @@ export function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
   const [sent] = originalUrl.split("?", 1);
   const isSent = sent === `${baseUrl}/${path}` || (path === "/" && sent === baseUrl);
   return baseUrl !== "" && isSent ? sent : baseUrl + path;
+}
+
+/** URLs that Express does not take as they are: it escapes some of their signs. */
+const PARSED = /^[^/]|[\t\n\f\r #\u00a0\ufeff]/;
+
+/** Those signs. */
+const ESCAPED = /%(?:09|0[AD]|2[027]|3[CE]|5[CE]|60|7[BCD])/gi;
+
+/** How Express has cut the mount off: what is left, with the mount in front, is the path that the client sent. */
+function cutOf({ baseUrl, url, originalUrl }: Request): Cut {
+  const isParsed = PARSED.test(originalUrl) || PARSED.test(url);
+  const isEscaped = baseUrl.search(ESCAPED) !== -1;
+  if (baseUrl === "" || !(isParsed || isEscaped)) return "right";
+  const [sent, mount, rest] = [pathIn(originalUrl), pathIn(baseUrl), pathIn(url)];
+  // A mount may add a slash to what is left. One of Express 4 may take one away, but a cut that is too long may take two.
+  const isWhole =
+    sent === mount + rest || sent === mount + rest.slice(1) || (!isEscaped && sent === `${mount}/${rest}`);
+  if (isWhole) return "right";
+  if (isParsed) return "wrong";
+  return sent.endsWith(mount + rest) ? "right" : "doubtful";
+}
+
+/** The path in a URL, without its host, in one case, and with the signs that Express escapes. It reads a backslash as a slash. */
+function pathIn(url: string): string {
+  const [before = ""] = url.split("?", 1);
+  return before
+    .replace(/^[^/]*:\/\/[^/]*/, "")
+    .replace(ESCAPED, decodeURIComponent)
+    .replaceAll("\\", "/")
+    .toLowerCase();
 }
 
 /** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */

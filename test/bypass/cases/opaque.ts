@@ -16,6 +16,7 @@ import {
   PASSES,
   proxy,
   type Row,
+  rewrite,
   route,
   router,
   type Step,
@@ -222,6 +223,51 @@ const CORS: readonly Case[] = [
   ]),
 ];
 
+/** A key without a route, and the route of a wider key. */
+const NARROWER: readonly Case[] = casesOf(
+  { app: [table(), get({ 4: "/*", 5: "/*all" }), proxy("/paid")], keys: ["/*all", "/paid/secret"] },
+  [
+    ["narrower-options", "OPTIONS /paid/secret", "preflight", "The wider key's route is no reason to run the other's."],
+    ["narrower-options-other", "OPTIONS /paid/other", "free", "Here the wider key's route alone has a price."],
+    ["narrower-post", "POST /paid/secret", "priced", "By any other method."],
+  ],
+);
+
+/** Express parses some URLs into a text of another length, and cuts mounts off the one that came. */
+const CUT: readonly Case[] = [
+  ...casesOf({ app: [table(), get("/paid/:p/paid"), use("/paid/:p"), NOT_FOUND], keys: ["/paid/:p"] }, [
+    ["cut-absolute", "GET http://x/paid/it's/x/paid", "refused", "The mount would see the free route's path."],
+    ["cut-fragment", 'GET /paid/S-t"/x/paid#', "refused", "A fragment is parsed, too."],
+    ["cut-slashes", "GET /paid/a'//paid#", "refused", "Both slashes are cut off, and one is added."],
+    ["cut-user", "GET //a@b/paid/x/y#", "refused", "A host that the parser sees, and Express does not."],
+    ["cut-nothing-left", "GET http://x/paid/it's", "priced", "Behind the mount was nothing."],
+    ["cut-right", "GET http://x/paid/its/x", "priced", "Nothing is escaped."],
+    ["cut-right-fragment", "GET /paid/its/x#paid", "priced", "Nor here."],
+    ["cut-not-parsed", "GET /paid/it's/x/paid", "priced", "Without a host it is no other text."],
+    ["cut-escaped", "GET /paid/it%27s/paid", "free", "The client has escaped it: the free route."],
+  ]),
+  ...casesOf({ app: [router("/:tenant", table(), proxy("/"))], keys: ["GET /report"] }, [
+    ["cut-tenant", "GET http://x/it's/xx/report", "refused", "The table is below the mount."],
+    ["cut-tenant-right", "GET http://x/its/report", "priced", "Nothing is escaped."],
+    ["cut-tenant-escaped", "GET /J%20D/report", "priced", "The client has escaped it."],
+    ["cut-tenant-else", "GET /J%20D/other", "free", "What no key names stays free."],
+  ]),
+  ...casesOf(
+    {
+      app: [
+        ...[rewrite("/v9", ""), rewrite("/go", "/paid/a /x"), table()],
+        ...[route(["post"], "/paid/:p/paid", PASSES), use("/paid/:p"), NOT_FOUND],
+      ],
+      keys: ["GET /paid/:p"],
+    },
+    [
+      ["cut-rewritten", "POST /go/paid", "priced", "A space that middleware made is escaped."],
+      ["cut-rewritten-right", "POST /v9/paid/a%20b/paid", "free", "The app has a free route for it."],
+      ["cut-sent-right", "POST /paid/a%20b/paid", "free", "The same without middleware."],
+    ],
+  ),
+];
+
 const TOP: readonly Case[] = casesOf({ app: [table(), proxy("/"), NOT_FOUND], keys: KEYS }, [
   ...readings("top"),
   ...others("top"),
@@ -320,5 +366,5 @@ const FOLDED: readonly Case[] = [
 
 export const OPAQUE_CASES: readonly Case[] = [
   ...[...TOP, ...MOUNT, ...RELATIVE, ...OWN_MOUNT],
-  ...[...LAYOUTS, ...OWN, ...PASSING, ...CORS, ...CALLERS, ...FIRST, ...FOLDED],
+  ...[...LAYOUTS, ...OWN, ...PASSING, ...CORS, ...NARROWER, ...CUT, ...CALLERS, ...FIRST, ...FOLDED],
 ];

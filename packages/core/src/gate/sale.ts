@@ -162,7 +162,7 @@ export class Sales {
 
   /** Finds the key of a table that prices a request at a handler. */
   atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
-    return toVerdict(table.atHandler(handler, { ...where, method: request.method }), this);
+    return toVerdict(table.atHandler(handler, { ...where, method: request.method, cut: request.cut }), this);
   }
 
   /** Finds the key of a table that names a request. */

@@ -18,6 +18,8 @@ export interface GateRequest {
   readonly fullPath?: string;
   /** The mount as the seller wrote it, e.g. `/:tenant`. Default: `mountPath`. */
   mountTemplate?(): string;
+  /** How the framework has cut the mount off. Asked below a mount only. Default `right`. */
+  readonly cut?: Cut | undefined;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;
   /** Scheme and host of the client's URL, e.g. `https://api.example.com`; `undefined` if invalid. */
@@ -55,6 +57,13 @@ export interface GateRequest {
    */
   digestBody?(reading: BodyReading): BodyDigest | Promise<BodyDigest>;
 }
+
+/**
+ * How a mount was cut off a path. Express escapes some URLs, and cuts by the length of the escaped text: what is left is then another path.
+ *
+ * - `doubtful`: middleware may have changed the path before. What other routes are given cannot be told from it.
+ */
+export type Cut = "right" | "doubtful" | "wrong";
 
 /** Two functions that the reading of a body needs. */
 export interface BodyReading {

@@ -19,6 +19,7 @@ import {
 } from "./bind-keys.js";
 import { belowThatMount, formsOf, samplesOf } from "./path.js";
 import { fileNames, isPlain, otherReadings } from "./readings.js";
+import type { Cut } from "./request.js";
 import { coversMethod } from "./route-key.js";
 import { belowMount, type RouteCandidate, type RouteEntry, type RouteQuery, type RouteTable } from "./route-table.js";
 import { NO_HANDLERS, type Receiver, type RouterView } from "./router-view.js";
@@ -48,12 +49,15 @@ export interface HandlerQuery {
   readonly fullPath: string;
   /** The mounts of the table as the seller wrote them, with those of its app. */
   readonly mounts: readonly string[];
+  /** Default `right`. */
+  readonly cut?: Cut | undefined;
 }
 
 /** A request to price. */
 interface Spot<T> {
   readonly method: string;
   readonly path: string;
+  readonly cut: Cut;
   /** The keys of a path, the most specific first, of any method. */
   readonly find: (path: string) => readonly RouteCandidate<T>[];
 }
@@ -104,13 +108,16 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** The price of a request where the table stands. */
-  inFront({ method = "", path: rest, mountPath }: RouteQuery): Coverage<T> {
+  inFront(query: RouteQuery & { readonly cut?: Cut | undefined }): Coverage<T> {
+    const { method = "", path: rest, mountPath } = query;
+    const { cut = "right" } = mountPath === "" ? {} : query;
+    if (cut === "wrong") return AMBIGUOUS;
     const path = belowMount(mountPath, rest);
     const find = (one: string) =>
       one.startsWith(mountPath)
         ? this.table.find({ method: undefined, mountPath, path: one.slice(mountPath.length) || "/" })
         : [];
-    const spot = { method, path, find };
+    const spot = { method, path, cut, find };
     const [first] = find(path).filter((one) => isExactOrPriced(one) && coversMethod(one.entry.method, method));
     const own = first && this.#ownOf.get(first.entry);
     // In another spelling, it is the key's if its own handler gets it; without one, in every spelling.
@@ -134,10 +141,11 @@ export class ResolvedTable<T extends Priceable> {
   }
 
   /** The price of a request at a handler that {@link ResolvedTable.bind} returned. */
-  atHandler(handler: object, { method, fullPath, mounts }: HandlerQuery): Coverage<T> {
+  atHandler(handler: object, { method, fullPath, mounts, cut = "right" }: HandlerQuery): Coverage<T> {
     const binding = this.#bound.handlers.get(handler);
     if (binding === undefined) return FREE;
-    const spot = { method, path: fullPath, find: (path: string) => this.#findBelow(mounts, path) };
+    if (cut === "wrong") return AMBIGUOUS;
+    const spot = { method, path: fullPath, cut, find: (path: string) => this.#findBelow(mounts, path) };
     return this.#price(binding, spot);
   }
 
@@ -245,15 +253,14 @@ export class ResolvedTable<T extends Priceable> {
     const isKeys = ({ kind, handler }: Receiver) => kind === "route" && this.keysAt(handler).length > 0;
     const taker = entries.length === 0 ? undefined : this.#home.view.receiversOf(method, path).find(isKeys);
     const price = priceOf(taker === undefined ? entries : this.keysAt(taker.handler), method);
-    const isWritten = ({ handler }: Receiver) => this.#bound.routes.has(handler);
     if (price.kind !== "preflight") return price;
     const isOwn = (entry: RouteEntry<T>) => this.#ownOf.get(entry)?.some((handler) => this.#bound.routes.has(handler));
-    return entries.every(isOwn) || this.#home.view.receiversOf(undefined, path).some(isWritten) ? FREE : price;
+    return entries.every(isOwn) ? FREE : price;
   }
 
   /** Whether a route that no key is for takes a request by name. One that takes the path of the key, too, is a page for many. */
-  #isFreed(entry: RouteEntry<T>, { method, path }: Spot<T>, isFile = false): boolean {
-    if (method === "OPTIONS") return false;
+  #isFreed(entry: RouteEntry<T>, { method, path, cut }: Spot<T>, isFile = false): boolean {
+    if (method === "OPTIONS" || cut !== "right") return false;
     const isOther = ({ kind, names, paths, handler }: Receiver) =>
       kind === "route" && paths?.some(isForFolders) === false && names(method) && this.keysAt(handler).length === 0;
     const routes = this.#home.view.receiversOf(method, path).filter(isOther);
