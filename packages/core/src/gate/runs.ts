@@ -193,7 +193,7 @@ export class Runs {
   /** Counts a run of a payer who has no other in this process: most have none. `undefined`: he may have others, see {@link Runs.begin}. */
   beginAlone(paid: PaidRequest): Run | undefined {
     const key = keyOf(paid);
-    return this.#byPayer.has(key) ? undefined : this.#add(paid, paid.offer.amount, undefined);
+    return this.#byPayer.has(key) ? undefined : this.#add(paid, paid.offer.amount, undefined, key);
   }
 
   /**
@@ -285,9 +285,8 @@ export class Runs {
     for (const run of runs) if (run.untilMs <= nowMs) run.end();
   }
 
-  #add(paid: PaidRequest, amount: bigint, shared: SharedEntry | undefined): Run {
+  #add(paid: PaidRequest, amount: bigint, shared: SharedEntry | undefined, key: string = keyOf(paid)): Run {
     if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
-    const key = keyOf(paid);
     const runs = this.#byPayer.get(key) ?? new Set();
     const place = { runs, key, byPayer: this.#byPayer };
     const run = new Run(paid, amount, { nowMs: this.#deps.now(), place, shared });

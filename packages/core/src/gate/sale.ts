@@ -124,7 +124,7 @@ export interface Seller extends PaymentDeps {
   readonly relayExtensionResponses: boolean;
   readonly signatures: SignatureChecks;
   readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
-  readonly openStore: Pick<OpenStore, "open">;
+  readonly openStore: Pick<OpenStore, "canAsk" | "open">;
   /** `undefined`: the store does not renew leases. */
   readonly leases: Pick<Leases, "fromNow" | "hold" | "drop" | "mayBeLost" | "isLost"> | undefined;
   readonly inFlight: InFlight;
@@ -189,7 +189,7 @@ export class Sales {
     try {
       const matched = match(seller, route, request, locate, 0);
       if (route.priceFor !== undefined) await seller.openStore.open();
-      if (isPending(route)) await seller.facilitator.ready();
+      if (route.isPending?.() === true) await seller.facilitator.ready();
       const priced = await price(seller, matched, undefined);
       if ("unpriced" in priced) return unpriced(seller, matched, priced.unpriced);
       return priced.isFree ? PASS : ask(seller, { ...matched, route: priced });
@@ -211,7 +211,8 @@ function open(
     const matched = match(seller, route, request, locate, isUnpaid ? 0 : seller.inFlight.next());
     const { hooks, priceFor, bodies } = route;
     const isUsual = bodies.unavailableBody === undefined;
-    const mustWait = priceFor !== undefined || isPending(route) || (hooks.hasOnRequest && hooks.asksAboutRequests);
+    const mustWait =
+      priceFor !== undefined || route.isPending?.() === true || (hooks.hasOnRequest && hooks.asksAboutRequests);
     if (isUnpaid && !mustWait) {
       const asked = ask(seller, matched);
       return isUsual ? asked : withOwnBody(seller, Promise.resolve(asked), matched);
@@ -254,9 +255,8 @@ async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Dec
 
   // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
   // what it supports.
-  const opening = openStore(seller, unpricedRequest);
-  if (opening !== undefined) await opening;
-  if (isPending(listed)) await seller.facilitator.ready();
+  if (seller.openStore.canAsk) await openStore(seller, unpricedRequest);
+  if (listed.isPending?.() === true) await seller.facilitator.ready();
   const decoded = decodePaymentOf(request);
   let matched = unpricedRequest;
   if (listed.priceFor !== undefined) {
@@ -714,7 +714,7 @@ async function price(
     nowSeconds: Math.floor(now() / 1000),
   };
   const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
-  if (!("unpriced" in priced) && !priced.isFree && isPending(priced)) await facilitator.ready();
+  if (!("unpriced" in priced) && !priced.isFree && priced.isPending?.() === true) await facilitator.ready();
   return priced;
 }
 
@@ -736,7 +736,7 @@ async function digestBody(seller: Seller, matched: MatchedRequest, read: ReadPay
     refused = asked;
     return false;
   };
-  const digest = await digestOf(matched.request, { timer: seller.timer, isGood });
+  const digest = await matched.request.digestBody?.({ timer: seller.timer, isGood });
   if (refused !== undefined) return refused;
   return typeof digest === "string" ? digest : unbound(seller, matched, digest);
 }
@@ -792,7 +792,7 @@ function asked(
 async function deny(seller: Seller, matched: MatchedRequest, denial: Denied): Promise<Decision> {
   if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
   await openStore(seller, matched);
-  if (isPending(matched.route)) await seller.facilitator.ready();
+  if (matched.route.isPending?.() === true) await seller.facilitator.ready();
   const route = await price(seller, matched, undefined);
   if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
   // There is nothing to pay.
@@ -883,10 +883,6 @@ function failed({ logger, events }: Seller, error: unknown, route: string, reque
   const explained = error instanceof SchemeError ? { code: error.code, message: error.message } : {};
   logger.error("decision_failed", { route, error: errorName(error), ...explained });
   return respond(undecided("request", hasPayment(request)));
-}
-
-function isPending({ isPending }: PricedRoute): boolean {
-  return isPending?.() === true;
 }
 
 const UNEXPECTED = "unexpected_verify_error";

@@ -30,7 +30,8 @@ const LOOK_EVERY_MS = 60_000;
 /** A store that is opened before its first use. */
 export class OpenStore {
   readonly #deps: OpenStoreDeps;
-  readonly #canAsk: boolean;
+  /** Whether the store can say that it is ready. Otherwise it is open from the start. */
+  readonly canAsk: boolean;
   #secret: Uint8Array;
   #isOpen: boolean;
   #askedAtMs = 0;
@@ -40,9 +41,9 @@ export class OpenStore {
   constructor(deps: OpenStoreDeps) {
     const { quoteSecret } = deps;
     this.#deps = deps;
-    this.#canAsk = deps.store.ready !== undefined || deps.store.keep !== undefined;
+    this.canAsk = deps.store.ready !== undefined || deps.store.keep !== undefined;
     this.#secret = quoteSecret ?? randomBytes(32);
-    this.#isOpen = !this.#canAsk;
+    this.#isOpen = !this.canAsk;
   }
 
   /** Signs prices and retry tokens. Before the store is open, it may be another one, and after its store was emptied. */
@@ -51,7 +52,7 @@ export class OpenStore {
   /** Opens the store; `undefined`: it is open. Rejects if the store cannot be used; the next call tries again. */
   open(): Promise<void> | undefined {
     if (!this.#isOpen) return this.#openOnce();
-    const isDue = this.#canAsk && this.#deps.now() - this.#askedAtMs >= LOOK_EVERY_MS;
+    const isDue = this.canAsk && this.#deps.now() - this.#askedAtMs >= LOOK_EVERY_MS;
     // The next payment waits until the store can be used again.
     if (isDue) {
       this.#openOnce().catch(() => {

@@ -166,7 +166,8 @@ export class Settler {
         owner: start.owner,
         newOwner: owner,
         request,
-        leaseUntilMs: this.#leaseUntilMs(),
+        // The lease of a store that cannot renew is as long as a settlement may take.
+        leaseUntilMs: leases === undefined ? now() + this.#deps.settleMs : leases.fromNow(),
         ...(facilitator === undefined ? {} : { facilitator }),
         ...(start.response === undefined ? {} : { answer: start.response }),
         ...(isTakenOver ? markOf(start) : {}),
@@ -326,7 +327,7 @@ export class Settler {
           ? {}
           : { facilitator: told };
     if (!isAtWork) void leases?.drop(claim);
-    const leaseUntilMs = isAtWork ? this.#leaseUntilMs() : null;
+    const leaseUntilMs = isAtWork && leases !== undefined ? leases.fromNow() : null;
     let sold: KeptSale | undefined;
     const recorded: { entry?: NewLedgerEntry; transaction?: string } = {};
     if (outcome.kind === "settled") {
@@ -399,12 +400,6 @@ export class Settler {
       default:
         outcome satisfies never;
     }
-  }
-
-  /** The end of a lease of a settlement that begins now. */
-  #leaseUntilMs(): number {
-    const { leases, now, settleMs } = this.#deps;
-    return leases?.fromNow() ?? now() + settleMs;
   }
 }
 
