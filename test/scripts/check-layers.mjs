@@ -55,7 +55,7 @@ const CORE = {
   price: ["errors", "protocol"],
   facilitator: ["errors", "protocol", "http", "events"],
   scheme: ["errors", "protocol", "issues", "http", "events", "price", "facilitator"],
-  store: ["errors", "protocol", "facilitator", "scheme"],
+  store: ["errors", "protocol", "options", "events", "facilitator", "scheme"],
   route: ["errors", "protocol", "http", "events", "price", "scheme"],
   extension: ["errors", "protocol", "issues", "events", "route"],
   telemetry: ["events", "facilitator"],
@@ -87,10 +87,11 @@ CORE.pricing = [
   "scheme",
   "route",
 ];
-CORE.settlement = ["errors", "protocol", "options", "http", "events", "facilitator", "scheme", "store", "route"];
-CORE.ledger = ["errors", "protocol", "issues", "options", "events", "scheme", "store", "settlement"];
-CORE.gate = [...new Set([...CORE.pricing, ...CORE.settlement]), "pricing", "settlement"];
-CORE.config = [...CORE.gate.filter((room) => room !== "gate"), "ledger", "telemetry"];
+CORE.sale = [...new Set([...CORE.pricing, "http", "store"]), "pricing", "steps"];
+CORE.steps = [...CORE.sale.filter((room) => room !== "steps"), "sale"];
+CORE["by-hand"] = [...CORE.pricing, "pricing", "http", "sale"];
+CORE.ledger = ["errors", "protocol", "issues", "options", "events", "scheme", "store", "sale"];
+CORE.config = [...CORE.sale, "sale", "ledger", "telemetry"];
 CORE.report = [
   "errors",
   "protocol",
@@ -104,7 +105,7 @@ CORE.report = [
   "store",
   "route",
   "pricing",
-  "settlement",
+  "steps",
 ];
 CORE["ledger-queries"] = ["errors", "options", "store", "ledger"];
 CORE["facilitator-side"] = ["errors", "protocol", "issues", "http", "events", "price", "facilitator", "scheme"];

@@ -21,7 +21,7 @@ const TESTS =
 /** Files and folders that may measure the clock, and why no test depends on how fast the machine is. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   "packages/core/src/facilitator/deadlines.test.ts": "vitest drives its timers",
-  "packages/core/src/gate/handler-deadline.test.ts": "the timer only keeps the process alive, and is cleared",
+  "packages/core/src/sale/handler-deadline.test.ts": "the timer only keeps the process alive, and is cleared",
   "test/bypass/compare.ts": "the comparison: the reference may hang, which is what is told of it",
   "test/bypass/stage.ts": "the comparison tells how long a request took; no test reads it",
   "test/chaos/": "real processes die at real times; a limit of 100 seconds only ends what will never end",

@@ -14,13 +14,6 @@ export {
 } from "./engine.js";
 export { IS_IDLE } from "./events/hooks.js";
 export { createLogger, describeThrown } from "./events/logger.js";
-export { asksForPayment, type HandlerResponse, type Release, type Uncharged } from "./gate/charging.js";
-export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./gate/decision.js";
-export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./gate/metering.js";
-export { RECEIPTS_PATH } from "./gate/receipts.js";
-export { networkOf } from "./gate/request.js";
-export { type GateResponse, streamTrailers } from "./gate/responses.js";
-export type { Verdict } from "./gate/verdict.js";
 export { privateCacheControl } from "./http/cache-control.js";
 export { isHost } from "./http/urls.js";
 export type { ChosenTexts } from "./paywall-texts.js";
@@ -59,4 +52,11 @@ export {
 export type { HandlerQuery } from "./route/resolved-table.js";
 export { isMoreSpecific } from "./route/route-table.js";
 export type { HandlerPrices, Receiver, RegisteredRoute, RouterView } from "./route/router-view.js";
-export { type SettledFor, settledFor } from "./settlement/settle.js";
+export { type GateResponse, streamTrailers } from "./sale/answers.js";
+export { asksForPayment, type HandlerResponse, type Release, type Uncharged } from "./sale/charge.js";
+export type { Admission, Decision, HeldAdmission, PrepaidAdmission } from "./sale/decision.js";
+export { networkOf } from "./sale/request.js";
+export { type SettledFor, settledFor } from "./sale/settle.js";
+export type { Verdict } from "./sale/verdict.js";
+export { type Metering, type StopReason, type StreamEnd, WHOLE_ONLY } from "./steps/metering.js";
+export { RECEIPTS_PATH } from "./steps/receipts.js";

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vit
 import { createPaymentsEngine, createPaymentsGate } from "./engine.js";
 import { ConfigError } from "./errors.js";
 import type { LogFields } from "./events/logger.js";
-import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, REQUEST, responseOf } from "./gate/shop.fixture.js";
 import type { PaymentsOptions, RoutesConfig } from "./options.js";
 import { route, viewOf } from "./route/router-view.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, REQUEST, responseOf } from "./sale/shop.fixture.js";
 import { createMemoryStore } from "./store/memory-store.js";
 
 const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;

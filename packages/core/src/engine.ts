@@ -4,6 +4,14 @@
  * @module
  */
 import { randomBytes } from "node:crypto";
+import {
+  createSaleByHand,
+  type PaymentByHand,
+  type RouteByHand,
+  RoutesByTerms,
+  type SaleByHand,
+  VerifiedByHand,
+} from "./by-hand/by-hand.js";
 import { type BuiltIn, parseOptions, type Settings } from "./config/parse-options.js";
 import { parseByHand, parseCharge, parseRoutes } from "./config/parse-routes.js";
 import { ConfigError } from "./errors.js";
@@ -25,31 +33,6 @@ import {
 import { Hooks } from "./events/hooks.js";
 import { errorName } from "./events/logger.js";
 import { createFacilitatorPool } from "./facilitator/pool.js";
-import {
-  createSaleByHand,
-  type PaymentByHand,
-  type RouteByHand,
-  RoutesByTerms,
-  type SaleByHand,
-  VerifiedByHand,
-} from "./gate/by-hand.js";
-import { SignatureChecks } from "./gate/check-payment.js";
-import { Deadlines } from "./gate/deadline.js";
-import type { Decision } from "./gate/decision.js";
-import { Deliveries, PendingWrites } from "./gate/delivery.js";
-import { Draining, type EndingServer } from "./gate/draining.js";
-import { Exposure } from "./gate/exposure.js";
-import { InFlight } from "./gate/in-flight.js";
-import { OwnBodies } from "./gate/own-bodies.js";
-import { Pages } from "./gate/pages.js";
-import { createRetryTokens } from "./gate/proof.js";
-import { Receipts } from "./gate/receipts.js";
-import { Replay } from "./gate/replay.js";
-import type { GateResponse } from "./gate/responses.js";
-import { Runs } from "./gate/runs.js";
-import { finish, Sales, type Seller } from "./gate/sale.js";
-import { SettledRuns } from "./gate/settled-runs.js";
-import type { RequestAtHandler, Verdict } from "./gate/verdict.js";
 import { createIssues, type Issues } from "./issues.js";
 import { LedgerKeeper, type PaymentsLedger } from "./ledger/payments-ledger.js";
 import { loadTelemetry } from "./load-telemetry.js";
@@ -76,14 +59,31 @@ import type { GateRequest } from "./route/request.js";
 import { type HandlerQuery, ResolvedTable } from "./route/resolved-table.js";
 import type { RouteTable } from "./route/route-table.js";
 import type { NamedPrice, RouterView } from "./route/router-view.js";
+import { Replay } from "./sale/again.js";
+import type { GateResponse } from "./sale/answers.js";
+import { SignatureChecks } from "./sale/check-payment.js";
+import type { Decision } from "./sale/decision.js";
+import { Deliveries, PendingWrites } from "./sale/delivery.js";
+import { InFlight } from "./sale/in-flight.js";
+import { createRetryTokens } from "./sale/proof.js";
+import { type Recovery, SettlementRecovery } from "./sale/recover.js";
+import { finish, Sales, type Seller } from "./sale/sale.js";
+import { Settler } from "./sale/settle.js";
+import { SettledRuns } from "./sale/settled-runs.js";
+import type { RequestAtHandler, Verdict } from "./sale/verdict.js";
 import type { Scheme } from "./scheme/scheme.js";
-import { Leases } from "./settlement/leases.js";
-import { type Listing, Listings } from "./settlement/listings.js";
-import { OpenStore } from "./settlement/open-store.js";
-import { type Recovery, SettlementRecovery } from "./settlement/recovery.js";
-import { Settler } from "./settlement/settle.js";
+import { Deadlines } from "./steps/deadline.js";
+import { Draining, type EndingServer } from "./steps/draining.js";
+import { Exposure } from "./steps/exposure.js";
+import { type Listing, Listings } from "./steps/listings.js";
+import { OwnBodies } from "./steps/own-bodies.js";
+import { Pages } from "./steps/pages.js";
+import { Receipts } from "./steps/receipts.js";
+import { Runs } from "./steps/runs.js";
+import { Leases } from "./store/leases.js";
 import { MemoryExposure } from "./store/memory-exposure.js";
 import { isMemoryStore } from "./store/memory-store.js";
+import { OpenStore } from "./store/open-store.js";
 import { findSeveralProcesses } from "./store/several-processes.js";
 import type { Gauges } from "./telemetry/measure.js";
 

@@ -7,6 +7,26 @@
  * @module
  */
 
+export type {
+  ChallengeByHand,
+  ChallengeOptionsByHand,
+  PaymentByHand,
+  RefusalByHand,
+  ReleaseOptionsByHand,
+  RouteByHand,
+  SaleByHand,
+  SettlementByHand,
+  SettleOptionsByHand,
+  VerificationByHand,
+} from "./by-hand/by-hand.js";
+export type {
+  HeadersByHand,
+  KeptResponseByHand,
+  OptionsByHand,
+  PaidResponseByHand,
+  RequestByHand,
+  ResponseByHand,
+} from "./by-hand/hand-request.js";
 export type { PaymentsEngine } from "./engine.js";
 export {
   AmountError,
@@ -80,28 +100,6 @@ export {
 } from "./facilitator/http-facilitator.js";
 export type { Deadlines, FacilitatorHealth, FacilitatorState } from "./facilitator/pool-member.js";
 export type { FacilitatorScheme, SchemeHealth } from "./facilitator-side/facilitator-scheme.js";
-export type {
-  ChallengeByHand,
-  ChallengeOptionsByHand,
-  PaymentByHand,
-  RefusalByHand,
-  ReleaseOptionsByHand,
-  RouteByHand,
-  SaleByHand,
-  SettlementByHand,
-  SettleOptionsByHand,
-  VerificationByHand,
-} from "./gate/by-hand.js";
-export type { EndingServer } from "./gate/draining.js";
-export type {
-  HeadersByHand,
-  KeptResponseByHand,
-  OptionsByHand,
-  PaidResponseByHand,
-  RequestByHand,
-  ResponseByHand,
-} from "./gate/hand-request.js";
-export type { Payment } from "./gate/handler.js";
 export { createRpcNode, type RpcNode, type RpcNodeOptions } from "./http/rpc-node.js";
 export type { Ledger, LedgerQuery, LedgerTime, Refund } from "./ledger/ledger.js";
 export type { PaymentsLedger } from "./ledger/payments-ledger.js";
@@ -170,6 +168,8 @@ export type { Reason } from "./protocol/reasons.js";
 export type { PaymentsHealth } from "./report/health.js";
 export type { PaymentsReport, ReportedOffer, ReportedRoute } from "./report/report.js";
 export type { Method, RouteKey } from "./route/route-key.js";
+export type { Payment } from "./sale/handler.js";
+export type { Recovery } from "./sale/recover.js";
 export type {
   BalanceReading,
   ChainFinding,
@@ -191,8 +191,8 @@ export type {
   TermsIssue,
   TransactionQuery,
 } from "./scheme/scheme.js";
-export type { Listing } from "./settlement/listings.js";
-export type { Recovery } from "./settlement/recovery.js";
+export type { EndingServer } from "./steps/draining.js";
+export type { Listing } from "./steps/listings.js";
 export { createMemoryStore, type MemoryStoreOptions, sizeOfAnswer } from "./store/memory-store.js";
 export {
   type Claim,

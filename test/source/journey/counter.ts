@@ -8,7 +8,7 @@ import { promiseHooks } from "node:v8";
 
 /** What ran between two moments. */
 export interface Counts {
-  /** Of each file of ours, `core/gate/sale.ts`, the functions that were called. */
+  /** Of each file of ours, `core/sale/sale.ts`, the functions that were called. */
   readonly functions: ReadonlyMap<string, readonly string[]>;
   readonly calls: number;
   /** Of the whole process. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError } from "../errors.js";
 import { SILENT } from "../events/logger.js";
-import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, ROUTES } from "../gate/shop.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO, ROUTES } from "../sale/shop.fixture.js";
 
 const SECRET = "hunter2";
 

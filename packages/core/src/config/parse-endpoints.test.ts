@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createFakeFacilitator } from "../gate/shop.fixture.js";
 import { createIssues } from "../issues.js";
+import { createFakeFacilitator } from "../sale/shop.fixture.js";
 import { parseFacilitators, parseRpc } from "./parse-endpoints.js";
 
 const FACILITATOR = createFakeFacilitator();

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { closeServers, serve } from "../facilitator/http-server.fixture.js";
+import type { PaymentsOptions } from "../options.js";
+import type { GateRequest } from "../route/request.js";
 import {
   createFakeFacilitator,
   createShop,
@@ -10,9 +12,7 @@ import {
   PAY_TO,
   responseOf,
   stageOf,
-} from "../gate/shop.fixture.js";
-import type { PaymentsOptions } from "../options.js";
-import type { GateRequest } from "../route/request.js";
+} from "../sale/shop.fixture.js";
 
 /** The issues of options, without routes. */
 function issuesOf(options: unknown): readonly ConfigIssue[] {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createPaymentsGate } from "../engine.js";
 import { ConfigError, type ConfigIssue } from "../errors.js";
 import { SILENT } from "../events/logger.js";
+import type { PaymentsOptions } from "../options.js";
 import {
   createFakeFacilitator,
   createShop,
@@ -10,8 +11,7 @@ import {
   PAY_TO,
   REQUEST,
   responseOf,
-} from "../gate/shop.fixture.js";
-import type { PaymentsOptions } from "../options.js";
+} from "../sale/shop.fixture.js";
 
 const OTHER = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
 const OFFER = { network: NETWORK, price: "$0.01", payTo: PAY_TO };

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { openLedger } from "../ledger-queries/books.js";
 import {
   ASSET,
   admissionOf,
@@ -12,8 +13,7 @@ import {
   responseOf,
   SETTLED,
   type ShopOptions,
-} from "../gate/shop.fixture.js";
-import { openLedger } from "../ledger-queries/books.js";
+} from "../sale/shop.fixture.js";
 import { createMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";
 import type { LedgerEntry } from "../store/shared-ledger.js";

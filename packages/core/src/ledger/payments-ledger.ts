@@ -6,7 +6,7 @@
 import type { PaymentEvents } from "../events/events.js";
 import type { Logger } from "../events/logger.js";
 import type { StartTimer } from "../options.js";
-import type { PendingPayment } from "../settlement/outcome.js";
+import type { PendingPayment } from "../sale/outcome.js";
 import { type KeptSale, MemoryLedger } from "../store/memory-ledger.js";
 import { isMemoryStore } from "../store/memory-store.js";
 import type { PaymentStore } from "../store/payment-store.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createProcesses } from "../gate/processes.fixture.js";
-import { admissionOf, createShop, HANDLED } from "../gate/shop.fixture.js";
+import { createProcesses } from "../sale/processes.fixture.js";
+import { admissionOf, createShop, HANDLED } from "../sale/shop.fixture.js";
 import type { LedgerEntry, SharedLedger } from "../store/shared-ledger.js";
 
 type Shop = ReturnType<typeof createShop>;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../events/findings.js";
 import type { Support } from "../facilitator/supported.js";
-import { createTestScheme, PAY_TO } from "../gate/shop.fixture.js";
 import type { Extensions } from "../protocol/documents.js";
 import type { JsonObject } from "../protocol/json.js";
+import { createTestScheme, PAY_TO } from "../sale/shop.fixture.js";
 import { createOffer } from "../scheme/offer.js";
 import { createAvailableOffers, inspectSupport } from "./available-offers.js";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { Extensions, PaymentRequired } from "../protocol/documents.js";
 import { decodePaymentRequired } from "../protocol/headers.js";
+import { createTestScheme, NETWORK, PAY_TO } from "../sale/shop.fixture.js";
 import { createOffer, type Offer } from "../scheme/offer.js";
 import { type ChallengeSubject, compileChallenge, HEADER_BUDGET, HEADER_LIMIT } from "./challenge.js";
 

@@ -3,8 +3,8 @@ import { createPaymentsEngine, createPaymentsGate } from "../engine.js";
 import { SILENT } from "../events/logger.js";
 import type { CompiledDeclaration, Extension } from "../extension.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
-import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig } from "../options.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../sale/shop.fixture.js";
 
 const ACCEPTS = { network: NETWORK, price: "$0.01", payTo: PAY_TO } as const;
 

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import type { PriceFunction, PriceRequest, RouteConfig } from "../options.js";
 import {
   admissionOf,
   createShop,
@@ -11,8 +12,7 @@ import {
   SETTLED,
   type ShopOptions,
   stageOf,
-} from "../gate/shop.fixture.js";
-import type { PriceFunction, PriceRequest, RouteConfig } from "../options.js";
+} from "../sale/shop.fixture.js";
 import { createQuotes, type QuotedTerms } from "./dynamic-price.js";
 
 interface Offered {

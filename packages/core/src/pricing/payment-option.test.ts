@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../errors.js";
+import type { PaymentOption, PriceParser } from "../options.js";
+import type { AssetPrice } from "../price/price.js";
 import {
   admissionOf,
   createFakeFacilitator,
@@ -13,9 +15,7 @@ import {
   SETTLED,
   type ShopOptions,
   stageOf,
-} from "../gate/shop.fixture.js";
-import type { PaymentOption, PriceParser } from "../options.js";
-import type { AssetPrice } from "../price/price.js";
+} from "../sale/shop.fixture.js";
 import type { OfferTerms, Scheme, SupportedOffer } from "../scheme/scheme.js";
 
 const OPTION: PaymentOption = { network: NETWORK, price: "$0.01", payTo: PAY_TO };

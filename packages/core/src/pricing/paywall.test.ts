@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO, responseOf } from "../gate/shop.fixture.js";
+import { createShop, createTestScheme, decodeHeader, NETWORK, PAY_TO, responseOf } from "../sale/shop.fixture.js";
 import { PAGE_DATA, viewOf, wantsPage } from "./paywall.js";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", userAgent: "Mozilla/5.0 (X11; Linux x86_64)" };

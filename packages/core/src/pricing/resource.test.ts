@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { REQUEST } from "../gate/shop.fixture.js";
 import { matchesMount } from "../route/path.js";
 import type { GateRequest } from "../route/request.js";
 import { formOf } from "../route/route.fixture.js";
+import { REQUEST } from "../sale/shop.fixture.js";
 import { isForeignHost, type Place, type PublicUrlSettings, placeOf, placeOfRoute, resourceUrl } from "./resource.js";
 
 const CONFIG: PublicUrlSettings = { publicUrl: undefined, allowedHosts: [], includeQuery: false };

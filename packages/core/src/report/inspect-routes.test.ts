@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { createPaymentsEngine, type RouteGate, type TableGate } from "../engine.js";
 import type { FindingCode } from "../events/findings.js";
 import { SILENT } from "../events/logger.js";
-import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RouteConfig, RoutesConfig } from "../options.js";
 import { opaque, type Registered, route, routeBy, viewOf } from "../route/router-view.fixture.js";
 import type { RegisteredRoute, RouterView } from "../route/router-view.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../sale/shop.fixture.js";
 import { nearest } from "./inspect-routes.js";
 
 const CENT: RouteConfig = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } };

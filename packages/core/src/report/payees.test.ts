@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import type { LogFields } from "../events/logger.js";
-import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { PaymentsOptions } from "../options.js";
 import { viewOf } from "../route/router-view.fixture.js";
+import { createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../sale/shop.fixture.js";
 import type { PayeeCheck, PayeeQuery } from "../scheme/scheme.js";
 
 const OTHER = "eip155:1";

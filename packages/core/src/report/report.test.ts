@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createPaymentsEngine } from "../engine.js";
 import { SILENT } from "../events/logger.js";
-import { ASSET, createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../gate/shop.fixture.js";
 import type { RoutesConfig } from "../options.js";
 import { type Registered, route, viewOf } from "../route/router-view.fixture.js";
+import { ASSET, createFakeFacilitator, createTestScheme, NETWORK, PAY_TO } from "../sale/shop.fixture.js";
 import { describeLine, type ReportedOffer, type ReportedRoute } from "./report.js";
 
 const PRICED = { accepts: { network: NETWORK, price: "$0.01", payTo: PAY_TO } } as const;

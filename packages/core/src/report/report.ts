@@ -23,7 +23,7 @@ import { compileRegistered } from "../route/path.js";
 import type { NamedPrice, RouterView } from "../route/router-view.js";
 import { describePrice, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
-import type { Listing, Listings } from "../settlement/listings.js";
+import type { Listing, Listings } from "../steps/listings.js";
 import { type DescribedRoute, type DescribedTool, describeRoutes, describeTools } from "./described-routes.js";
 import { inspectRoutes, inspectTable } from "./inspect-routes.js";
 import type { Payees } from "./payees.js";

@@ -1,0 +1,916 @@
+/**
+ * One request at a priced route, from top to bottom. READ THIS FIRST.
+ *
+ *   open     nobody pays: the request passes, or is asked to pay
+ *   pay      onRequest hook → price → the payment is read → its signature → bound to the request → validate → claimed
+ *   admit    beforeVerify hook → verified → afterVerify hook → the payer's runs, exposure, deadline → the handler runs
+ *   finish   the handler has responded → charged? → amount → beforeSettle hook → in time? → settled → released or replaced
+ *
+ * What a payment is: payment.ts. How money moves: ../sale/settle.ts. The same payment again: replay.ts. A settlement that no
+ * request waits for: ../sale/recover.ts. Every response is made in responses.ts.
+ *
+ * Nothing that a client sends throws here: every branch returns a {@link Decision}.
+ *
+ * @see `docs/reference/lifecycle.md`
+ * @module
+ */
+import { BodyNotParsedError, SchemeError } from "../errors.js";
+import {
+  bodyNotKeptFinding,
+  bodyNotParsedFinding,
+  foreignHostFinding,
+  notHttpsFinding,
+  proxyFinding,
+  unnamedRequestFinding,
+} from "../events/findings.js";
+import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
+import { describeThrown, errorName } from "../events/logger.js";
+import { secondsToWait } from "../facilitator/http-responses.js";
+import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { Unpriced } from "../pricing/dynamic-price.js";
+import { viewOf } from "../pricing/paywall.js";
+import type { PricedRoute } from "../pricing/priced-route.js";
+import {
+  isForeignHost,
+  isPublicWithoutTls,
+  type Place,
+  type PublicUrlSettings,
+  resourceUrl,
+} from "../pricing/resource.js";
+import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import { mentionsPayments } from "../protocol/headers.js";
+import { isReason, type Reason } from "../protocol/reasons.js";
+import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
+import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
+import type { ResolvedTable } from "../route/resolved-table.js";
+import type { Deadlines } from "../steps/deadline.js";
+import type { Draining } from "../steps/draining.js";
+import type { OwnBodies } from "../steps/own-bodies.js";
+import type { Pages } from "../steps/pages.js";
+import { Run, type Runs } from "../steps/runs.js";
+import type { SharedEntry } from "../steps/shared-run.js";
+import type { Leases } from "../store/leases.js";
+import type { OpenStore } from "../store/open-store.js";
+import type { PaymentRecord } from "../store/payment-store.js";
+import { isOpen, type Replay } from "./again.js";
+import {
+  type AwaitedResponse,
+  abandonedTooOften,
+  amountContradicted,
+  amountNotSet,
+  amountRefused,
+  challenge,
+  cutShort,
+  denied,
+  deniedReceipt,
+  expired,
+  type GateResponse,
+  identifierConflict,
+  incompleteRequest,
+  inProgress,
+  notChargedHeaders,
+  notDecided,
+  notSettled,
+  paidHeaders,
+  RETRY_AFTER_SECONDS,
+  refusal,
+  replayed,
+  shuttingDown,
+  tooManyPayments,
+  tooMuchExposure,
+  unboundBody,
+  uncheckedInput,
+  undecided,
+  unnamedRequest,
+  unreachable,
+} from "./answers.js";
+import {
+  contradicts,
+  type HandlerResponse,
+  isCharged,
+  isClientsDoing,
+  logRefused,
+  type Release,
+  SET_ANOTHER,
+  uncharged,
+  withoutPayments,
+} from "./charge.js";
+import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
+import type { Decision } from "./decision.js";
+import type { ClosedAmount } from "./handler.js";
+import type { InFlight } from "./in-flight.js";
+import { contextOf, explain, factsOf, type PendingPayment, withAmount } from "./outcome.js";
+import { Payment, type PaymentDeps } from "./payment.js";
+import {
+  countedFor,
+  type MatchedRequest,
+  type ReadPayment,
+  SETTLEMENT_MARGIN_MS,
+  sourceOf,
+  toOccasion,
+  toQuotedRequest,
+} from "./request.js";
+import { toShare } from "./responded.js";
+import { settlingContextOf } from "./settle.js";
+import type { SettledRuns } from "./settled-runs.js";
+import { type RequestAtHandler, toVerdict, type Verdict } from "./verdict.js";
+
+/** All that the sales of one seller share. */
+export interface Seller extends PaymentDeps {
+  readonly publicUrls: PublicUrlSettings;
+  /** How long a duplicate waits for the first request. */
+  readonly copyWaitMs: number;
+  /** Whether clients get what facilitators say about listings. */
+  readonly relayExtensionResponses: boolean;
+  readonly signatures: SignatureChecks;
+  readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
+  readonly openStore: Pick<OpenStore, "canAsk" | "open">;
+  /** `undefined`: the store does not renew leases. */
+  readonly leases: Pick<Leases, "fromNow" | "hold" | "drop" | "mayBeLost" | "isLost"> | undefined;
+  readonly inFlight: InFlight;
+  readonly draining: Pick<Draining, "isRefusing">;
+  readonly runs: Runs;
+  readonly deadlines: Deadlines;
+  readonly settledRuns: SettledRuns;
+  readonly replay: Replay;
+  readonly bodies: OwnBodies;
+  readonly pages: Pages;
+}
+
+const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
+const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
+
+/** Sells. Never throws or rejects: if a store or a scheme fails, the client gets 503. */
+export class Sales {
+  readonly #seller: Seller;
+
+  constructor(seller: Seller) {
+    this.#seller = seller;
+  }
+
+  /** Decides a request in front of the routes. */
+  decide(table: ResolvedTable<PricedRoute>, request: GateRequest): Decision | Promise<Decision> {
+    const verdict = this.inFront(table, request);
+    if (verdict.kind === "priced") return verdict.decide(request);
+    return verdict.kind === "refused" ? respond(verdict.response) : PASS;
+  }
+
+  /** Finds the key of a table that prices a request in front of the routes. */
+  inFront(table: ResolvedTable<PricedRoute>, request: GateRequest): Verdict {
+    return toVerdict(table.inFront(request), this);
+  }
+
+  /** Finds the key of a table that prices a request at a handler. */
+  atHandler(table: ResolvedTable<PricedRoute>, { handler, request, ...where }: RequestAtHandler): Verdict {
+    return toVerdict(table.atHandler(handler, { ...where, method: request.method, cut: request.cut }), this);
+  }
+
+  /** Finds the key of a table that names a request. */
+  named(table: ResolvedTable<PricedRoute>, request: GateRequest, mounts: readonly string[]): Verdict {
+    const candidate = table.named({ method: request.method, fullPath: fullPathOf(request), mounts });
+    const isPriced = candidate !== undefined && !candidate.entry.value.isFree;
+    return toVerdict(isPriced ? { kind: "priced", candidate } : { kind: "free" }, this);
+  }
+
+  /** Refuses a request at a route's handler that none of the handler's keys names, or that has paid another price. */
+  refuseAt(route: PricedRoute): GateResponse {
+    this.#seller.findings.add(unnamedRequestFinding(route.key));
+    return unnamedRequest();
+  }
+
+  /** Decides a request at one route, which the framework has matched by itself. */
+  decideAt(route: PricedRoute, request: GateRequest, locate: () => Place): Decision | Promise<Decision> {
+    return route.isFree ? PASS : open(this.#seller, route, request, locate);
+  }
+
+  /** Asks a client to pay at one route, whatever its request carries. No hook is asked. It passes if there is nothing to pay. */
+  async challengeAt(route: PricedRoute, request: GateRequest, locate: () => Place): Promise<Decision> {
+    const seller = this.#seller;
+    try {
+      const matched = match(seller, route, request, locate, 0);
+      if (route.priceFor !== undefined) await seller.openStore.open();
+      if (route.isPending?.() === true) await seller.facilitator.ready();
+      const priced = await price(seller, matched, undefined);
+      if ("unpriced" in priced) return unpriced(seller, matched, priced.unpriced);
+      return priced.isFree ? PASS : ask(seller, { ...matched, route: priced });
+    } catch (error) {
+      return failed(seller, error, route.key, request);
+    }
+  }
+}
+
+/** A request at a priced route. It is answered at once if nobody pays, and nobody has to be asked. */
+function open(
+  seller: Seller,
+  route: PricedRoute,
+  request: GateRequest,
+  locate: () => Place,
+): Decision | Promise<Decision> {
+  try {
+    const isUnpaid = request.payment === undefined && request.paymentSignature === undefined;
+    const matched = match(seller, route, request, locate, isUnpaid ? 0 : seller.inFlight.next());
+    const { hooks, priceFor, bodies } = route;
+    const isUsual = bodies.unavailableBody === undefined;
+    const mustWait =
+      priceFor !== undefined || route.isPending?.() === true || (hooks.hasOnRequest && hooks.asksAboutRequests);
+    if (isUnpaid && !mustWait) {
+      const asked = ask(seller, matched);
+      return isUsual ? asked : withOwnBody(seller, Promise.resolve(asked), matched);
+    }
+    const paying = pay(seller, matched).catch((error) => failed(seller, error, route.key, request));
+    return isUsual ? paying : withOwnBody(seller, paying, matched);
+  } catch (error) {
+    return failed(seller, error, route.key, request);
+  }
+}
+
+/** A request that a route has matched. Notes what looks wrong about its URL: what a proxy makes of it is only seen with a request. */
+function match(
+  { publicUrls, findings }: Seller,
+  route: PricedRoute,
+  request: GateRequest,
+  locate: () => Place,
+  arrival: number,
+): MatchedRequest {
+  const url = request.resource ?? route.url ?? resourceUrl(request, publicUrls);
+  const isOther = request.resource === undefined && route.url !== undefined && route.isHttp;
+  const requestUrl = isOther ? resourceUrl(request, publicUrls) : url;
+  if (route.isPublic && isPublicWithoutTls(url)) findings.add(notHttpsFinding());
+  if (route.url === undefined && request.resource === undefined) {
+    if (publicUrls.publicUrl === undefined && request.isProxyIgnored === true) findings.add(proxyFinding());
+    if (publicUrls.allowedHosts.length > 0 && isForeignHost(request, publicUrls)) findings.add(foreignHostFinding());
+  }
+  return { route, request, url, requestUrl, locate, arrival };
+}
+
+/** A request that has to be waited for, up to the claim. */
+async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Decision> {
+  const { now } = seller;
+  const { request, route: listed } = unpricedRequest;
+  // A process that ends takes no more payments.
+  if (seller.draining.isRefusing && hasPayment(request)) return respond(shuttingDown());
+
+  const stop = listed.hooks.hasOnRequest ? await askHook(seller, unpricedRequest) : undefined;
+  if (stop !== undefined) return stop;
+
+  // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
+  // what it supports.
+  if (seller.openStore.canAsk) await openStore(seller, unpricedRequest);
+  if (listed.isPending?.() === true) await seller.facilitator.ready();
+  const decoded = decodePaymentOf(request);
+  let matched = unpricedRequest;
+  if (listed.priceFor !== undefined) {
+    const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
+    const priced = await priceNow(seller, matched, accepted);
+    if ("kind" in priced) return priced;
+    matched = priced;
+  }
+
+  // The payment: it must be for one of the route's offers, and good as far as can be told here. A signature of another key may be a
+  // contract's: few such payments are verified at a time.
+  if (decoded.kind === "absent") return ask(seller, matched);
+  if (decoded.kind === "malformed") return refuse(seller, matched, malformed(request, decoded));
+  const read = readPayment(matched.route, decoded.payment, now());
+  if (read.kind === "refused") return refuse(seller, matched, read);
+  const refused = seller.signatures.check(read);
+  if (refused !== undefined) return refuse(seller, matched, refused);
+
+  // From here on the payment is bound to this request: its route, method, target, body and offer.
+  const bodyDigest = request.digestBody === undefined ? "" : await digestBody(seller, matched, read);
+  if (typeof bodyDigest !== "string") return bodyDigest;
+  const payment = new Payment(seller, matched, read, bodyDigest);
+  const untilMs = now() + seller.copyWaitMs;
+  if (read.expired !== undefined) return decideExpired(seller, payment, read.expired, untilMs);
+
+  const invalid = matched.route.validate === undefined ? undefined : await validate(seller, matched, payment);
+  if (invalid !== undefined) return invalid;
+
+  return claim(seller, payment, untilMs);
+}
+
+/** One request owns the payment. The others get what its record says. */
+async function claim(seller: Seller, payment: Payment, untilMs: number): Promise<Decision> {
+  const { store, leases, replay, events, now } = seller;
+  const { claim } = payment;
+  for (;;) {
+    const askedMs = now();
+    const claimed = await store.claim({ ...claim, leaseUntilMs: leases?.fromNow() ?? claim.expiresAtMs });
+    if (claimed.kind === "claimed") return await serve(seller, payment, askedMs);
+    if (claimed.kind === "identifier_taken") {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));
+      return respond(identifierConflict());
+    }
+    const decision = await replay.decide(payment, claimed.record, untilMs);
+    if (decision !== undefined) return decision;
+  }
+}
+
+/**
+ * A payment that is ours. Duplicates wait for this request, in other processes as long as its lease is renewed. In every case they
+ * are told, and the claim is released if nothing began.
+ */
+async function serve(seller: Seller, payment: Payment, askedMs: number): Promise<Decision> {
+  const { inFlight, leases, events, store } = seller;
+  const { claim } = payment;
+  inFlight.begin(claim, payment.client);
+  leases?.hold(claim, askedMs);
+  if (events.hears("claimed")) events.emit("claimed", () => factsOf(payment));
+  try {
+    const decision = await admit(seller, payment);
+    if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
+    else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
+    return decision;
+  } catch (error) {
+    // If the release fails, too, the claim expires.
+    void leases?.drop(claim);
+    try {
+      await store.release(claim.identity, claim.owner);
+    } catch {
+      // The first failure is the one to report.
+    }
+    inFlight.end(claim);
+    throw error;
+  }
+}
+
+/** The facilitator verifies the payment, or settles it if the offer says so. Then its handler runs. */
+async function admit(seller: Seller, payment: Payment): Promise<Decision> {
+  const { offer } = payment;
+  const hooks = payment.hooks.isSilent ? undefined : payment.hooks;
+  const verdict = hooks?.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(payment)) : undefined;
+  if (verdict?.kind === "denied") return release(seller, payment, await denied(verdict, payment));
+  let isVerified = verdict?.kind === "verified";
+  if (isVerified) {
+    const countedAs = countedFor(payment);
+    // What is delivered before it is paid needs a payer who is proven.
+    if (offer.settle === "metered" && countedAs !== undefined) isVerified = false;
+    else payment.countedAs = offer.settle === "before" ? undefined : countedAs;
+  }
+  if (offer.settle === "before") return settleFirst(seller, payment, isVerified);
+
+  // A payment that may be forged does not count as its payer's before it is verified.
+  const asked = seller.runs.isShared ? seller.runs.ask(payment) : undefined;
+  if (payment.isSigned || isVerified) asked?.start();
+  let decision: Decision | undefined;
+  let own: WrittenBody | undefined;
+  try {
+    decision = isVerified ? undefined : await verify(seller, payment);
+    if (decision !== undefined) return decision;
+    const after = hooks?.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(payment)) : undefined;
+    if (after?.kind === "denied") return await release(seller, payment, denied(after, payment));
+    own = after?.body;
+    decision = await runVerified(seller, payment, asked);
+  } finally {
+    if (decision?.kind !== "run") asked?.remove();
+  }
+  if (own === undefined || decision.kind !== "run" || decision.admission !== payment) return decision;
+  return respondFor(seller, payment, own);
+}
+
+/** Asks a facilitator whether the payment would settle. If not, the claim is released. `undefined`: it would. */
+async function verify(seller: Seller, payment: Payment): Promise<Responded | undefined> {
+  const { facilitator, listings, events, logger, now } = seller;
+  const { hooks, facilitatorRequest, isSigned, isForged } = payment;
+  const startedMs = now();
+  const timed = () => ({ ...factsOf(payment), durationMs: now() - startedMs });
+  let response: VerifyResponse;
+  try {
+    const about = { payment: payment.claim.identity, source: sourceOf(payment), isSigned, isForged };
+    response = await facilitator.verify(facilitatorRequest, about);
+  } catch (error) {
+    const explained = explain(error);
+    logger.error("verification_failed", { network: payment.offer.requirements.network, ...explained });
+    events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+    hooks.tell("onVerifyFailed", () => [contextOf(payment), failureOf(UNEXPECTED, explained["message"], error)]);
+    return release(seller, payment, unreachable(UNEXPECTED, secondsToWait(error) ?? RETRY_AFTER_SECONDS));
+  }
+  const { isValid, extensionResponses: responses } = response;
+  if (responses !== undefined) payment.verifyResponses = listings.note({ payment, operation: "verify", responses });
+  if (isValid) {
+    if (events.hears("verified")) events.emit("verified", timed);
+    return undefined;
+  }
+  const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
+  events.emit("invalid", () => ({ ...timed(), reason }));
+  hooks.tell("onVerifyFailed", () => [contextOf(payment), failureOf(reason, response.invalidMessage)]);
+  // The facilitator's own failure is not the payer's fault, and another signature would not help.
+  if (reason === UNEXPECTED) return release(seller, payment, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
+  return release(seller, payment, refusal(payment.route, payment.occasion, reason));
+}
+
+/** The payment is good: its handler runs, unless its payer has too many runs, or something else that is asked last is in the way. */
+async function runVerified(seller: Seller, payment: Payment, asked: SharedEntry | undefined): Promise<Decision> {
+  const { runs, events, deadlines, facilitator, leases } = seller;
+  const { offer, claim } = payment;
+  const run = (runs.isShared ? undefined : runs.beginAlone(payment)) ?? (await beginRun(seller, payment, asked));
+  if (!(run instanceof Run)) return run;
+  let isRunning = false;
+  try {
+    const tooMuch = offer.settle === "metered" ? await expose(seller, payment) : undefined;
+    if (tooMuch !== undefined) return tooMuch;
+    if (payment.endsEarly && !(await deadlines.read(payment))) {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "deadline" }));
+      return await release(seller, payment, refusal(payment.route, payment.occasion, "payment_expired"));
+    }
+    // Asked last: only a good payment may be the one that finds out whether settlement works again.
+    const waitSeconds = facilitator.admit(offer.requirements, payment.payer);
+    if (waitSeconds > 0) {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
+      return await release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
+    }
+    if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
+    payment.run(run);
+    isRunning = true;
+    if (events.hears("admitted")) events.emit("admitted", () => factsOf(payment));
+    return { kind: "run", admission: payment };
+  } finally {
+    if (!isRunning) {
+      run.end();
+      if (offer.settle === "metered") seller.exposure.releaseSoon(payment);
+    }
+  }
+}
+
+/** Counts one more run of a payer who may have others; or decides, if he may not have one more. */
+async function beginRun(seller: Seller, payment: Payment, asked: SharedEntry | undefined): Promise<Run | Decision> {
+  const { runs, events } = seller;
+  const others = asked && (await asked.others());
+  // The amount of some schemes is known only when the handler has run.
+  if (!payment.scheme.allowsLess && runs.mustSettleFirst(payment, others)) {
+    const decision = await settleThenRun(seller, payment, true);
+    if (decision.kind === "run") asked?.settle();
+    asked?.remove();
+    return decision;
+  }
+  if (runs.secondsToWait(payment, others) > 0) {
+    events.emit("denied", () => ({ ...factsOf(payment), by: "abandonedRuns" }));
+    return release(seller, payment, abandonedTooOften());
+  }
+  const run = await runs.begin(payment, { asked, others });
+  if (run instanceof Run) return run;
+  events.emit("denied", () => ({ ...factsOf(payment), by: run.by }));
+  return release(seller, payment, tooManyPayments(run.retryAfterSeconds));
+}
+
+/** A metered response goes out before it is paid: only if the seller's limits, and what the payer has on chain, allow it. */
+async function expose(seller: Seller, payment: Payment): Promise<Responded | undefined> {
+  const { exposure, events, logger } = seller;
+  const refused = await exposure.reserve(payment);
+  if (refused === undefined) return undefined;
+  const { by } = refused;
+  events.emit("denied", () => ({ ...factsOf(payment), by }));
+  logger.warn("exposure_refused", { route: payment.routeKey, payer: payment.payer, by });
+  switch (by) {
+    case "due":
+      return release(seller, payment, refusal(payment.route, payment.occasion, "payment_due"));
+    case "balance":
+      return release(seller, payment, refusal(payment.route, payment.occasion, "insufficient_funds"));
+    case "exposureTotal":
+      return release(seller, payment, unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS));
+    default:
+      return release(seller, payment, tooMuchExposure());
+  }
+}
+
+/** `settle: "before"`: a payment whose signature may be forged is verified first. */
+async function settleFirst(seller: Seller, payment: Payment, isVerified: boolean): Promise<Decision> {
+  const mustVerify = !payment.isSigned && !isVerified;
+  const stop = mustVerify ? await verify(seller, payment) : undefined;
+  return stop ?? settleThenRun(seller, payment, mustVerify);
+}
+
+/** The money moves, and then the handler runs: with `settle: "before"`, and if the payment was abandoned too often. */
+async function settleThenRun(seller: Seller, payment: Payment, isVerified: boolean): Promise<Decision> {
+  const { store, leases, settler, bodies, settledRuns, events } = seller;
+  const { claim, route, hooks, occasion } = payment;
+  const { identity, owner } = claim;
+  const denial = hooks.asks("beforeSettle")
+    ? await hooks.ask("beforeSettle", settlingContextOf(payment, undefined))
+    : undefined;
+  if (denial !== undefined) {
+    const receipt = deniedReceipt(denial, payment.payer, payment.offer.requirements.network);
+    return release(seller, payment, denied(denial, { route, occasion, receipt }));
+  }
+  const settled = await settler.settle(payment, {
+    from: "claimed",
+    owner,
+    facilitator: undefined,
+    response: undefined,
+    runsHandler: true,
+    isVerified,
+    waiting: { client: payment.client, keepsResponse: () => false },
+  });
+  // Refused outright, it did not move. A record of it would let strangers fill the memory.
+  if (settled.kind === "rejected" && settled.receipt.transaction === "") await store.release(identity, owner);
+  if (settled.kind !== "settled") {
+    const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+    const response = notSettled(route, occasion, settled, payment.proof);
+    return respond(await bodies.settlementFailed(payment, receipt, response));
+  }
+  if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
+  events.emit("admitted", () => factsOf(payment));
+  const about = { settleResponses: settled.extensionResponses, added: settled.added };
+  return { kind: "run", admission: settledRuns.start(payment, settled.receipt, about) };
+}
+
+/** The handler has responded: settles, if the response is charged. Never rejects. */
+export async function finish(seller: Seller, payment: Payment, given: HandlerResponse): Promise<Release> {
+  const { inFlight, leases, logger, events, now } = seller;
+  const { claim, startedMs, counted } = payment;
+  payment.stopTimer?.();
+  if (payment.endsEarly) seller.deadlines.handlerEnded(payment, startedMs);
+  if (events.hears("responded")) {
+    events.emit("responded", () => ({ ...factsOf(payment), durationMs: now() - startedMs }));
+  }
+  const closed = payment.amount?.close() ?? "missing";
+  const amount = typeof closed === "bigint" ? closed : undefined;
+  const isMentioned = mentionsPayments(given.headers);
+  const isContradicted = isMentioned && contradicts(given.headers, { paid: payment, amount }, seller);
+  const response = isMentioned ? withoutPayments(given) : given;
+  let released: Release;
+  try {
+    released = await charge(seller, payment, response, isContradicted ? "contradicted" : closed);
+  } catch {
+    logger.error("settlement_not_started", { identity: claim.identity, error: "the store failed" });
+    void leases?.drop(claim);
+    payment.tellCancelled("failed");
+    released = { kind: "replace", response: unreachable("unexpected_settle_error", RETRY_AFTER_SECONDS) };
+  }
+  if (counted?.isAbandoned === false) counted.end();
+  inFlight.end(claim, () => toShare(response, released));
+  return released;
+}
+
+/** Rejects if the store fails before the facilitator was told. */
+async function charge(
+  seller: Seller,
+  payment: Payment,
+  response: HandlerResponse,
+  amount: ClosedAmount | "contradicted",
+): Promise<Release> {
+  const { settler, bodies, logger, now } = seller;
+  const { route, hooks, claim, payer, occasion, counted } = payment;
+  const { network } = payment.offer.requirements;
+  const isPlainSale = route.chargeable === undefined && response.status >= 200 && response.status < 300;
+  const verdict = isPlainSale || isCharged(payment, response, seller);
+  if (verdict === "unknown") {
+    await payment.giveUp("not_chargeable");
+    return { kind: "replace", response: notDecided() };
+  }
+  if (!verdict) {
+    if (isClientsDoing(response.status)) counted?.abandon({ isRequests: true });
+    await payment.giveUp("not_chargeable");
+    return uncharged(response, notChargedHeaders(payer, network));
+  }
+  if (response.isCutShort === true) {
+    logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
+    await payment.giveUp("not_chargeable");
+    return { kind: "replace", response: cutShort() };
+  }
+  if (typeof amount !== "bigint") {
+    const instead = withoutAmount(seller, payment, amount);
+    await payment.giveUp("not_chargeable");
+    return { kind: "replace", response: instead };
+  }
+  const charged: PendingPayment =
+    amount === payment.offer.amount ? payment : withAmount<PendingPayment>(payment, amount);
+  const isAsked = !hooks.isSilent && hooks.asks("beforeSettle");
+  const denial = isAsked ? await hooks.ask("beforeSettle", settlingContextOf(charged, response)) : undefined;
+  if (denial !== undefined) {
+    await payment.giveUp("denied");
+    const receipt = deniedReceipt(denial, payer, network);
+    return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
+  }
+  if (payment.settleByMs - now() < SETTLEMENT_MARGIN_MS) {
+    counted?.reject();
+    await payment.giveUp("expired");
+    return { kind: "replace", response: expired() };
+  }
+  const { status, headers, body } = response;
+  const stored = body === undefined ? undefined : { status, headers, body };
+  payment.isKept = stored !== undefined;
+  payment.responded = response;
+  const settled = await settler.settle(charged, {
+    from: "claimed",
+    owner: claim.owner,
+    facilitator: undefined,
+    response: stored,
+    runsHandler: false,
+    waiting: payment,
+  });
+  payment.responded = undefined;
+  if (settled.kind === "settled") {
+    payment.added = settled.added;
+    const said = seller.relayExtensionResponses ? (settled.extensionResponses ?? payment.verifyResponses) : undefined;
+    return { kind: "release", paid: true, headers: paidHeaders(settled.receipt, said, settled.added) };
+  }
+  if (settled.kind === "lost") payment.tellCancelled("failed");
+  if (settled.kind === "rejected") counted?.reject();
+  const receipt = settled.kind === "rejected" ? settled.receipt : undefined;
+  const instead = notSettled(route, occasion, settled, payment.proof);
+  return { kind: "replace", response: await bodies.settlementFailed(payment, receipt, instead) };
+}
+
+/** The handler's amount cannot be charged. What it meant is never guessed. */
+function withoutAmount(
+  { logger }: Seller,
+  payment: Payment,
+  amount: Exclude<ClosedAmount, bigint> | "contradicted",
+): GateResponse {
+  if (amount === "contradicted") return amountContradicted();
+  if (typeof amount === "object") {
+    logRefused(logger, payment, { closed: amount, remedy: SET_ANOTHER });
+    return amountRefused();
+  }
+  logger.error("amount_not_said", { route: payment.routeKey, remedy: "call req.payment.settle(amount)" });
+  return amountNotSet();
+}
+
+/** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
+async function respondFor(
+  { deliveries }: Seller,
+  payment: Payment,
+  { contentType, body }: WrittenBody,
+): Promise<Decision> {
+  const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
+  payment.handlerEnded();
+  // Whether the client is still there shows when the response is written. Until then the store keeps it.
+  payment.leave();
+  const released = await payment.complete(response);
+  if (released.kind === "replace") return respond(released.response);
+  const answer = replayed(response, released.headers, { isPaid: released.paid });
+  if (!released.paid) return respond(answer);
+  const onClosed = (isDelivered: boolean) => {
+    if (!isDelivered) return void payment.undelivered(response);
+    payment.done();
+    // With an identifier, it may be fetched again.
+    if (payment.claim.identifier === undefined) deliveries.delivered(payment.claim);
+  };
+  return { kind: "respond", response: answer, onClosed };
+}
+
+/** The handler does not run, and the payment can be used again. Rejects if the store fails. */
+async function release({ leases, store }: Seller, { claim }: Payment, response: AwaitedResponse): Promise<Responded> {
+  void leases?.drop(claim);
+  await store.release(claim.identity, claim.owner);
+  return respond(response instanceof Promise ? await response : response);
+}
+
+/** The seller's onRequest hook may let the request through, or deny it. */
+async function askHook(seller: Seller, matched: MatchedRequest): Promise<Decision | undefined> {
+  const { hooks } = matched.route;
+  const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
+  if (verdict?.kind === "granted") return GRANTED;
+  return verdict?.kind === "denied" ? deny(seller, matched, verdict) : undefined;
+}
+
+/** A request with the price that is its own; or the decision, if it has none or has nothing to pay. */
+async function priceNow(
+  seller: Seller,
+  matched: MatchedRequest,
+  accepted: AcceptedRequirements | undefined,
+): Promise<MatchedRequest | Decision> {
+  const route = await price(seller, matched, accepted);
+  if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
+  if (!route.isFree) return { ...matched, route };
+  seller.events.emit("granted", () => ({ route: route.key }));
+  return GRANTED;
+}
+
+function malformed(
+  request: GateRequest,
+  { reason, problem }: { readonly reason: Reason; readonly problem: string },
+): RefusedPayment {
+  const what = request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
+  return { kind: "refused", status: 400, reason, error: `${reason}: ${what} is ${problem}` };
+}
+
+/** The route's validate. A payment that has a record goes by that, even if its request is invalid by now. */
+async function validate(seller: Seller, matched: MatchedRequest, payment: Payment): Promise<Decision | undefined> {
+  const invalid = await checkInput(matched, seller.findings);
+  if (invalid === undefined || (await seller.store.find(payment.claim.identity)) !== undefined) return undefined;
+  seller.events.emit("denied", () => ({ ...factsOf(payment), by: "validate" }));
+  return respond(invalid);
+}
+
+/** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */
+function openStore(seller: Seller, { route, request }: MatchedRequest): Promise<void> | undefined {
+  return hasPayment(request) || route.priceFor !== undefined ? seller.openStore.open() : undefined;
+}
+
+/** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
+async function price(
+  { facilitator, now }: Seller,
+  matched: MatchedRequest,
+  accepted: AcceptedRequirements | undefined,
+): Promise<PricedRoute | Unpriced> {
+  const { route, request } = matched;
+  if (route.priceFor === undefined) return route;
+  const occasion = {
+    request: new SellersRequest(matched),
+    hasBody: request.hasBody === true,
+    binding: toQuotedRequest(matched),
+    accepted,
+    nowSeconds: Math.floor(now() / 1000),
+  };
+  const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
+  if (!("unpriced" in priced) && !priced.isFree && priced.isPending?.() === true) await facilitator.ready();
+  return priced;
+}
+
+/** A price function read a body that no parser has read, or that cannot be told from others. */
+function unpriced({ findings, logger }: Seller, { route }: MatchedRequest, reason: Unpriced["unpriced"]): Decision {
+  if (reason === "no_text") return respond(unboundBody(reason));
+  const { name, code, message } = new BodyNotParsedError(route.key);
+  logger.error("decision_failed", { route: route.key, error: name, code, message });
+  findings.add(bodyNotParsedFinding(route.key));
+  return respond(uncheckedInput());
+}
+
+/** The digest of a request's body; or the response, if it has none. */
+async function digestBody(seller: Seller, matched: MatchedRequest, read: ReadPayment): Promise<string | Decision> {
+  let refused: Responded | undefined;
+  const isGood = async () => {
+    const asked = await askFirst(seller, new Payment(seller, matched, read, ""));
+    if (typeof asked !== "object") return asked;
+    refused = asked;
+    return false;
+  };
+  const digest = await matched.request.digestBody?.({ timer: seller.timer, isGood });
+  if (refused !== undefined) return refused;
+  return typeof digest === "string" ? digest : unbound(seller, matched, digest);
+}
+
+/** A payment cannot be bound to a body that has no digest. */
+function unbound({ findings }: Seller, { route }: MatchedRequest, digest: Exclude<BodyDigest, string>): Decision {
+  if (digest === undefined) return respond(incompleteRequest());
+  if (digest.problem === "not_kept") findings.add(bodyNotKeptFinding(route.key));
+  return respond(unboundBody(digest.problem));
+}
+
+/**
+ * Memory for bodies is short: a payment without money must not take it. One with a record may be used up, and anybody may have copied it
+ * from the chain. `undefined`: it waits, or a hook of the seller's has its say first.
+ */
+async function askFirst(seller: Seller, payment: Payment): Promise<true | Responded | undefined> {
+  if (payment.hooks.asks("beforeVerify") || (await seller.store.find(payment.claim.identity)) !== undefined) {
+    return undefined;
+  }
+  return (await verify(seller, payment)) ?? true;
+}
+
+/** Asks for payment: a person with a browser gets a page. */
+function ask(seller: Seller, matched: MatchedRequest): Decision | Promise<Decision> {
+  const { route, request } = matched;
+  const isVersion1 = request.header?.("X-PAYMENT") !== undefined;
+  const error = request.error ?? (isVersion1 ? VERSION_1_ERROR : "Payment required");
+  const occasion = toOccasion(matched, error);
+  const view = route.isHttp && request.accept !== undefined ? viewOf(request) : undefined;
+  const response =
+    view === undefined ? challenge(route, occasion, { status: 402 }) : seller.pages.show(view, { matched, occasion });
+  const isPage = view !== undefined;
+  if (!(response instanceof Promise)) return asked(seller, matched, response, isPage);
+  return response
+    .then((made) => asked(seller, matched, made, isPage))
+    .catch((failure) => failed(seller, failure, route.key, request));
+}
+
+function asked(
+  { events, bodies }: Seller,
+  matched: MatchedRequest,
+  response: GateResponse,
+  isPage: boolean,
+): Decision | Promise<Decision> {
+  const { route } = matched;
+  if (response.status === 402 && events.hears("challenged")) events.emit("challenged", () => ({ route: route.key }));
+  if (isPage || route.bodies.unpaidBody === undefined) return respond(response);
+  const own = bodies.unpaid(matched, response);
+  return own instanceof Promise ? own.then(respond) : respond(own);
+}
+
+/** The seller's onRequest hook denied. A denial with 402 says how to pay, so it needs the price. */
+async function deny(seller: Seller, matched: MatchedRequest, denial: Denied): Promise<Decision> {
+  if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
+  await openStore(seller, matched);
+  if (matched.route.isPending?.() === true) await seller.facilitator.ready();
+  const route = await price(seller, matched, undefined);
+  if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
+  // There is nothing to pay.
+  const status = route.isFree ? 403 : 402;
+  return respond(await denied({ ...denial, status }, toDenial({ ...matched, route })));
+}
+
+/** Says what is wrong with the payment, and asks for another one. */
+async function refuse(seller: Seller, matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
+  const { status, error, reason, field, identity, former } = refused;
+  const { route } = matched;
+  const { store, events } = seller;
+  const record = identity === undefined ? undefined : await store.find(identity);
+  // Where the price is the request's, the payment may be for another request.
+  const isByRequest = route.isByRequest || matched.request.resource !== undefined;
+  if (record !== undefined && former !== undefined && !isByRequest) {
+    const decided = await decideFormer(seller, matched, former, record);
+    if (decided !== undefined) return decided;
+  }
+  if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
+  else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
+  // The payment may yet turn out to have paid.
+  if (record !== undefined && isOpen(record)) return respond(inProgress());
+  return respond(await challenge(route, toOccasion(matched, error), { status }));
+}
+
+/**
+ * The seller has changed its offers since. A payment that has a record for this very request and for the terms that it names gets what
+ * the record gives: it may have paid, and its payer may have nothing for it yet.
+ */
+async function decideFormer(
+  seller: Seller,
+  matched: MatchedRequest,
+  former: ReadPayment,
+  found: PaymentRecord,
+): Promise<Decision | undefined> {
+  const { store, signatures, replay, now, timer } = seller;
+  const untilMs = now() + seller.copyWaitMs;
+  if (signatures.check(former) !== undefined) return undefined;
+  const bodyDigest = await digestOf(matched.request, { timer, isGood: async () => true });
+  if (typeof bodyDigest !== "string") return undefined;
+  const payment = new Payment(seller, matched, former, bodyDigest);
+  let record: PaymentRecord | undefined = found;
+  for (let isFirst = true; record?.binding === payment.claim.binding; isFirst = false) {
+    const decision = await replay.decide(payment, record, untilMs);
+    if (decision !== undefined) return decision;
+    if (!isFirst) return respond(inProgress());
+    record = await store.find(found.identity);
+  }
+  return undefined;
+}
+
+/** An expired payment cannot pay any more, but its record may say what happened to it. */
+async function decideExpired(seller: Seller, payment: Payment, reason: Reason, untilMs: number): Promise<Decision> {
+  const { store, replay, events } = seller;
+  for (let isFirst = true; ; isFirst = false) {
+    const record = await store.find(payment.claim.identity);
+    if (record === undefined) {
+      events.emit("mismatched", () => ({ route: payment.routeKey, reason }));
+      return respond(await refusal(payment.route, payment.occasion, reason));
+    }
+    const decision = await replay.decide(payment, record, untilMs);
+    if (decision !== undefined) return decision;
+    if (isFirst) continue;
+    replay.tell(payment, "pending");
+    return respond(inProgress());
+  }
+}
+
+/** A 503 may have a body of the seller's. */
+async function withOwnBody(
+  { bodies }: Seller,
+  deciding: Promise<Decision>,
+  matched: MatchedRequest,
+): Promise<Decision> {
+  const decision = await deciding;
+  if (decision.kind !== "respond") return decision;
+  return respond(await bodies.unavailable(matched, decision.response));
+}
+
+/** 503. Something of ours or of the seller's failed: a price function, a store, a scheme. */
+function failed({ logger, events }: Seller, error: unknown, route: string, request: GateRequest): Decision {
+  if (error instanceof PriceFailure) {
+    logger.error("price_failed", { route, ...describeThrown(error.cause) });
+    events.emit("price_failed", () => ({ route }));
+    return respond(undecided("price", hasPayment(request)));
+  }
+  const explained = error instanceof SchemeError ? { code: error.code, message: error.message } : {};
+  logger.error("decision_failed", { route, error: errorName(error), ...explained });
+  return respond(undecided("request", hasPayment(request)));
+}
+
+const UNEXPECTED = "unexpected_verify_error";
+
+type Responded = Extract<Decision, { readonly kind: "respond" }>;
+
+function failureOf(reason: string, message: unknown, error?: unknown): VerifyFailure {
+  const text = typeof message === "string" ? { message } : {};
+  return Object.freeze({ reason, ...text, ...(error === undefined ? {} : { error }) });
+}
+
+/** Where a request was denied before it was priced, or before its payment was read. */
+function toDenial(matched: MatchedRequest) {
+  return { route: matched.route, occasion: toOccasion(matched, "") };
+}
+
+/** A function of the seller's that prices a request failed. */
+class PriceFailure {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+/** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
+const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
+
+function respond(response: GateResponse): Responded {
+  return { kind: "respond", response };
+}
