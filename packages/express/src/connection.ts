@@ -40,8 +40,7 @@ export interface ClosedListener {
 
 /** A response that its connection is not done with. */
 export interface OpenResponse {
-  /** The response itself. Middleware may pass on an object that inherits from it. */
-  readonly emitter: Emitter;
+  readonly res: Watched;
   readonly connection: Connection;
   readonly listeners: ClosedListener[];
   isDelivered: boolean;
@@ -52,14 +51,11 @@ export interface OpenResponse {
 /** By it the two listeners find what they are about: all responses share them, so that none has closures of its own. */
 const OPEN: unique symbol = Symbol("farebox.open");
 
-type Emitter = ServerResponse & { [OPEN]?: OpenResponse | undefined };
+type Watched = ServerResponse & { [OPEN]?: OpenResponse | undefined };
 
 /** Calls the listener once, when the connection is done with a response. */
-export function onClosed(res: ServerResponse, listener: ClosedListener): OpenResponse {
-  let owner: Emitter | null = res;
-  while (owner !== null && !Object.hasOwn(owner, "_events")) owner = Object.getPrototypeOf(owner) as Emitter | null;
-  const emitter: Emitter = owner ?? res;
-  const known = emitter[OPEN];
+export function onClosed(res: Watched, listener: ClosedListener): OpenResponse {
+  const known = res[OPEN];
   if (known !== undefined) {
     known.listeners.push(listener);
     return known;
@@ -70,15 +66,15 @@ export function onClosed(res: ServerResponse, listener: ClosedListener): OpenRes
     connection = new Connection(socket);
     connections.set(socket, connection);
   }
-  const open: OpenResponse = { emitter, connection, listeners: [listener], isDelivered: false, kept: 0 };
-  emitter[OPEN] = open;
+  const open: OpenResponse = { res, connection, listeners: [listener], isDelivered: false, kept: 0 };
+  res[OPEN] = open;
   connection.responses.add(open);
-  emitter.on("finish", finished);
-  emitter.on("close", closed);
+  res.on("finish", finished);
+  res.on("close", closed);
   return open;
 }
 
-function finished(this: Emitter): void {
+function finished(this: Watched): void {
   const open = this[OPEN];
   if (open === undefined) return;
   // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
@@ -87,11 +83,11 @@ function finished(this: Emitter): void {
   if (!open.connection.isWatched) closed.call(this);
 }
 
-function closed(this: Emitter): void {
+function closed(this: Watched): void {
   const open = this[OPEN];
   if (open === undefined) return;
-  const { emitter, connection, listeners, isDelivered } = open;
-  emitter[OPEN] = undefined;
+  const { connection, listeners, isDelivered } = open;
+  this[OPEN] = undefined;
   connection.responses.delete(open);
   for (const listener of listeners) listener.onClosed(isDelivered);
   connection.unsent -= open.kept;
@@ -131,7 +127,7 @@ class Connection {
     this.isWatched = typeof writable === "boolean" && typeof once === "function";
     if (this.isWatched) {
       socket.once("close", () => {
-        for (const { emitter } of this.responses) closed.call(emitter);
+        for (const { res } of this.responses) closed.call(res);
       });
     }
     Reflect.set(socket, "destroy", (error?: Error) => {
