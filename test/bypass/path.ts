@@ -236,12 +236,15 @@ export function samplePath(chain: readonly Path[], pick: number): string {
   return values.join("") + (chain.at(-1)?.slash === true ? "/" : "") || "/";
 }
 
-/** What a path says by itself, with sample values, without and with its optional parts. */
+/** What a path says by itself, with sample values: with none, some or all of its optional parts. */
 export function writtenOut(chain: readonly Path[]): readonly string[] {
   const pieces = chain.flatMap((path) => path.pieces);
-  return [0, 1].map(
-    (given) => pieces.map(({ samples }) => samples[samples[0] === "" ? given : 0] ?? "").join("") || "/",
+  const texts = pieces.reduce<readonly string[]>(
+    (before, { samples }) =>
+      before.flatMap((text) => samples.slice(0, samples[0] === "" ? 2 : 1).map((one) => text + one)),
+    [""],
   );
+  return [...new Set(texts.map((text) => text || "/"))];
 }
 
 /** Every path that a request could have, as far as samples go. */

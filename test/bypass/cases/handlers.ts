@@ -160,6 +160,11 @@ const WAYS: readonly Case[] = [
     ["get-alias-post", "POST /r", "not found", "The route has none for POST."],
     ["get-alias-options", "OPTIONS /r", "allowed", "Express answers OPTIONS by itself."],
   ]),
+  ...casesOf({ app: [table(), get({ 4: "/o/:a?/:b?", 5: "/o{/:a}{/:b}" })], keys: ["GET /o/:a"] }, [
+    ["optional-parts-key", "GET /o/1", "priced", "As the key has them."],
+    ["optional-parts-none", "GET /o", "priced", "The route is one thing: without any."],
+    ["optional-parts-all", "GET /o/1/2", "priced", "With all of them."],
+  ]),
   ...casesOf({ app: [table("/v1"), router(["/v1", "/v2"], all("/report", WITH_NEXT))], keys: ["GET /report"] }, [
     ["mounted-table-key", "GET /v1/report", "priced", "The mount of the table."],
     ["mounted-table-other", "GET /v2/report", "priced", "The other mount of the router."],
