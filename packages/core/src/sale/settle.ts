@@ -332,18 +332,18 @@ export class Settler {
     const recorded: { entry?: NewLedgerEntry; transaction?: string } = {};
     if (outcome.kind === "settled") {
       const { receipt } = outcome;
-      const settledAtMs = now();
-      sold = ledger.sold(payment, {
-        ...{ receipt, settledAtMs, latencyMs: settledAtMs - startedMs, facilitator: told },
-        attempt: start.attempt ?? (start.from === "claimed" || start.from === "metering" ? 1 : 2),
-      });
-      if (sold.entry !== undefined) recorded.entry = sold.entry;
       if (!isRepeated && receipt.transaction !== "") {
         const { network, transaction } = receipt;
         // In one spelling.
         const id = HEX.test(transaction) ? `0x${transaction.slice(-64).toLowerCase()}` : transaction;
         recorded.transaction = `${canonicalNetwork(network)}|${id}`;
       }
+      const settledAtMs = now();
+      sold = ledger.sold(payment, {
+        ...{ receipt, settledAtMs, latencyMs: settledAtMs - startedMs, facilitator: told },
+        attempt: start.attempt ?? (start.from === "claimed" || start.from === "metering" ? 1 : 2),
+      });
+      if (sold.entry !== undefined) recorded.entry = sold.entry;
     }
     const change: Transition = {
       ...{ identity, from: "settling", owner, leaseUntilMs },
