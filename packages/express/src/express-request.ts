@@ -275,9 +275,9 @@ const ESCAPED = /%(?:09|0[AD]|2[027]|3[CE]|5[CE]|60|7[BCD])/gi;
 
 /** How Express has cut the mount off: what is left, with the mount in front, is the path that the client sent. */
 function cutOf({ baseUrl, url, originalUrl }: Request): Cut {
-  const isParsed = PARSED.test(originalUrl) || PARSED.test(url);
+  const isParsed = PARSED.test(originalUrl);
   const isEscaped = baseUrl.search(ESCAPED) !== -1;
-  if (baseUrl === "" || !(isParsed || isEscaped)) return "right";
+  if (baseUrl === "" || !(isParsed || isEscaped || PARSED.test(url))) return "right";
   const [sent, mount, rest] = [pathIn(originalUrl), pathIn(baseUrl), pathIn(url)];
   // A mount may add a slash to what is left. One of Express 4 may take one away, but a cut that is too long may take two.
   const isWhole =
