@@ -10,47 +10,17 @@
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/core";
-import { matchesMount, type RouterView, type TableGate, type Verdict } from "@farebox/core/adapter";
+import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
 import type { Application, Request } from "express";
+import { type AppState, isAlone, mountsIn } from "./app-state.js";
 import { forgetMounts } from "./express-request.js";
 import { type Exchange, REQUESTS, whenTaken } from "./first-request.js";
 import { type Asked, type Asking, findNearest } from "./nearest.js";
 import { createRouterView } from "./router-view.js";
-import { hasChanged, isReadable, type Layer, layersOf, rootOf, type Stack, stacksOf } from "./router-walk.js";
+import { hasChanged, isReadable, type Layer, layersOf, rootOf, stacksOf } from "./router-walk.js";
 
 /** Puts a guard in front of a handler, once, and returns the tables that it asks, with their mounts. */
 export type GuardHandler = (layer: Layer) => Map<TableGate, readonly string[]>;
-
-/** What is known about an app, with those that are mounted in it. */
-interface AppState {
-  readonly app: Application;
-  readonly view: RouterView;
-  /** Tables and charges, of every seller. */
-  readonly gates: ReadonlySet<object>;
-  readonly stacks: readonly Stack[];
-  /** The mounts of the gates that were asked for. */
-  readonly mounts: WeakMap<object, readonly string[]>;
-  /** Of a check. `undefined`: nothing was checked yet. */
-  checked?: { readonly error: ConfigError | undefined } | undefined;
-}
-
-/** An app in which requests have met a table, and what holds there until something changes. */
-export interface Stand {
-  readonly app: Application;
-  readonly state: AppState;
-  /** Whether no other price may be nearer to a handler. */
-  readonly isAlone: boolean;
-  /** Of requests that met the table and need not be marked for it, by how their method and path are spelled. */
-  readonly verdicts: Map<string, Verdict>;
-  /** Of the inspection. */
-  readonly changes: number;
-}
-
-/** A client chooses the paths. So many are kept. */
-const MOST_KNOWN = 1_000;
-
-/** What Express reads in one way only, whatever follows it. Behind two slashes may be a host. */
-const PLAIN = /^(?!.*\/\/)\/[\w\-.~/%]{0,200}$/;
 
 /** The tables of one seller, and the apps they stand in. */
 export class Inspection {
@@ -73,7 +43,7 @@ export class Inspection {
   /** Whether an app had a request. */
   #isOpen = false;
   /** So often something was found, or found to be other than it was. */
-  #changes = 0;
+  changes = 0;
 
   constructor(engine: PaymentsEngine, guard: GuardHandler) {
     this.#engine = engine;
@@ -92,7 +62,7 @@ export class Inspection {
 
   /** @param app - Default: the app that was inspected last. */
   report(app: Application | undefined = this.#latest): PaymentsReport {
-    return app === undefined ? this.#engine.report() : this.#engine.report(this.#stateOf(rootOf(app)).view);
+    return app === undefined ? this.#engine.report() : this.#engine.report(this.stateOf(rootOf(app)).view);
   }
 
   /** @throws ConfigError with every finding, if `strict` is set. */
@@ -130,37 +100,6 @@ export class Inspection {
     return isMarked;
   }
 
-  /** The verdict on a request that is spelled like one before. `undefined`: there was none, or something has changed since. */
-  find({ app, state, changes, verdicts }: Stand, req: Request): Verdict | undefined {
-    const isStill = req.app === app && this.#changes === changes && rootOf(app) === state.app;
-    if (!isStill || state.stacks.some(hasChanged)) return undefined;
-    const { method, baseUrl, url } = req;
-    const query = url.indexOf("?");
-    return verdicts.get(`${method} ${baseUrl} ${query === -1 ? url : url.slice(0, query)}`);
-  }
-
-  /**
-   * Remembers the verdict on a request that has met a table. The oldest is forgotten.
-   *
-   * @param before - Where requests have met the table before.
-   * @returns The same, if nothing has changed since. `undefined`: the table is not in an app that shows it, or in one with mistakes.
-   */
-  learn(verdict: Verdict, gate: TableGate, req: Request, before: Stand | undefined): Stand | undefined {
-    const { app, method, baseUrl, url, path } = req;
-    const state = this.#stateOf(rootOf(app));
-    if (state.checked === undefined || state.checked.error !== undefined) return undefined;
-    if (mountsIn(state, gate).length === 0) return undefined;
-    const changes = this.#changes;
-    const isStill = before?.app === app && before.state === state && before.changes === changes;
-    const stand = isStill ? before : { app, state, isAlone: isAlone(state, gate), verdicts: new Map(), changes };
-    if (!PLAIN.test(baseUrl + path) || path !== url.split("?", 1)[0]) return stand;
-    const { verdicts } = stand;
-    const [oldest] = verdicts.size < MOST_KNOWN ? [] : verdicts.keys();
-    if (oldest !== undefined) verdicts.delete(oldest);
-    verdicts.set(`${method} ${baseUrl} ${path}`, verdict);
-    return stand;
-  }
-
   /** The gate whose price is nearest to the handler of a request. */
   nearest(req: Request, asking: Asking): Asked {
     const state = this.#homeOf(req.app, asking.gate);
@@ -180,7 +119,7 @@ export class Inspection {
     const known = this.#passed.get(gate);
     if (known?.view === view && mounts.every((mount) => known.mounts.has(mount))) return;
     const all = new Set([...(known?.mounts ?? []), ...mounts]);
-    this.#changes++;
+    this.changes++;
     this.#passed.set(gate, { view, mounts: all });
     for (const layer of gate.bind(view, [...all])) this.#guard(layer as Layer);
   }
@@ -188,13 +127,14 @@ export class Inspection {
   /** The state of the app that shows a gate: one that the request's app is mounted in, or another, or a router's. */
   #homeOf(app: Application, gate: object): AppState {
     const root = rootOf(app);
-    const state = this.#stateOf(root);
+    const state = this.stateOf(root);
     if (this.#homes.has(root) || mountsIn(state, gate).length > 0) return state;
-    const others = [...this.#homes].map((home) => this.#stateOf(home));
+    const others = [...this.#homes].map((home) => this.stateOf(home));
     return others.find((one) => mountsIn(one, gate).length > 0) ?? state;
   }
 
-  #stateOf(app: Application): AppState {
+  /** What is known about an app, looked at anew if its routers have changed. */
+  stateOf(app: Application): AppState {
     const known = this.#apps.get(app);
     return known === undefined || known.stacks.some(hasChanged) ? this.#resolve(app) : known;
   }
@@ -216,7 +156,7 @@ export class Inspection {
     this.#isOpen = true;
     this.#rest();
     try {
-      this.#stateOf(app);
+      this.stateOf(app);
     } catch {
       // The first request that meets a table tells what is wrong.
     }
@@ -224,7 +164,7 @@ export class Inspection {
 
   #check(state: AppState, only: ((gate: object) => boolean) | undefined): PaymentsReport {
     this.#latest = state.app;
-    this.#changes++;
+    this.changes++;
     try {
       const isCalled = (gate: object) => this.#passed.has(gate);
       const report = this.#engine.check({ ...state.view, isCalled }, only);
@@ -239,7 +179,7 @@ export class Inspection {
 
   #resolve(app: Application): AppState {
     const known = this.#apps.get(app);
-    this.#changes++;
+    this.changes++;
     forgetMounts(app);
     const view = createRouterView(app);
     const gates = new Set(view.handlers.flatMap(({ handler, kind }) => (kind === "gate" ? [handler] : [])));
@@ -276,7 +216,7 @@ export class Inspection {
   /** It is known where a table stands. */
   #find(gate: TableGate): void {
     for (const layer of this.#lost.get(gate) ?? []) this.#guard(layer).delete(gate);
-    if (this.#lost.delete(gate)) this.#changes++;
+    if (this.#lost.delete(gate)) this.changes++;
     this.#rest();
   }
 
@@ -284,17 +224,6 @@ export class Inspection {
   #rest(): void {
     if (this.#isOpen && this.#lost.size === 0) unsubscribe(REQUESTS, this.#onRequest);
   }
-}
-
-/** Whether an app shows no other gate than this one. */
-function isAlone({ gates }: AppState, gate: object): boolean {
-  return gates.size === 0 || (gates.size === 1 && gates.has(gate));
-}
-
-function mountsIn({ mounts, view }: AppState, gate: object): readonly string[] {
-  const found = mounts.get(gate) ?? view.mountsOf(gate);
-  mounts.set(gate, found);
-  return found;
 }
 
 /** The mounts of functions that may have called a table, as the seller wrote them. */

@@ -32,7 +32,7 @@ import { isDisconnected, onClosed } from "./connection.js";
 import { createDocuments } from "./documents.js";
 import { ExpressRequest, pathOf, removePayment } from "./express-request.js";
 import { HeldResponse, heldBytes } from "./held-response.js";
-import { Inspection, type Stand } from "./inspection.js";
+import { Inspection } from "./inspection.js";
 import { verdictOf } from "./nearest.js";
 import type { Payments } from "./payments.js";
 import { prepareGranted, preparePrepaid } from "./prepaid-response.js";
@@ -51,6 +51,7 @@ import {
   namesMethod,
 } from "./router-walk.js";
 import { closeBehind, endServer } from "./shutdown.js";
+import { findVerdict, learnVerdict, type Stand } from "./stand.js";
 
 const BUILT_IN: BuiltIn = {
   schemes: [exactEvm(), uptoEvm(), exactSvm(), exactAvm()],
@@ -146,13 +147,13 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
     const verdict = gate.inFront(request);
     const isLasting = verdict.kind === "free" || verdict.kind === "priced";
     if (isLasting && !isMarked && route === undefined && req.method !== "OPTIONS")
-      stand = inspection.learn(verdict, gate, req, stand);
+      stand = learnVerdict(verdict, { gate, req, inspection }, stand);
     const isInRoute = req.method === "OPTIONS" && verdict.kind === "free" && route !== undefined;
     return isInRoute && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;
   });
   const payments: RequestHandler = (req, res, next) => {
     // The usual case: a request like one before. A route that has matched may be that of the table.
-    const verdict = stand !== undefined && req.route === undefined ? inspection.find(stand, req) : undefined;
+    const verdict = stand !== undefined && req.route === undefined ? findVerdict(stand, req, inspection) : undefined;
     if (verdict?.kind === "free" && !engine.draining.isDraining) return next();
     if (verdict !== undefined) {
       const passage = { req, res, gate, seller, route: undefined, proceed: next, fail: next };
