@@ -5,7 +5,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { Payment, RoutesConfig } from "@farebox/core";
 import type { HeldAdmission, PrepaidAdmission } from "@farebox/core/adapter";
@@ -13,7 +13,7 @@ import { type GateRequest, type GateResponse, networkOf, type PaymentsEngine } f
 
 export interface Reply {
   readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: OutgoingHttpHeader])[];
+  readonly headers: readonly (readonly [name: string, value: number | string | readonly string[]])[];
   readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
