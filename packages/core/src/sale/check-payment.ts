@@ -88,7 +88,7 @@ export function readPayment(route: PricedRoute, payment: PaymentPayload, nowMs: 
   const identified = isNamed ? readIdentifier(paymentIdentifier, extensions, [payTo, payer]) : UNNAMED;
   if (identified.kind === "refused") return { ...identified, identity };
   const expiresAtMs = expiresAtSeconds * 1000;
-  let expired = reading.kind === "expired" ? reading.expiredReason : undefined;
+  let expired = reading.kind === "expired" ? (reading.expiredReason ?? "payment_expired") : undefined;
   if (isLapsed) expired = "invalid_payment_requirements";
   else if (expired === undefined && expiresAtMs - nowMs < leastMs(maxTimeoutSeconds * 1000)) {
     expired = "payment_expired";

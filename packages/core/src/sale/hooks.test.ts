@@ -244,6 +244,19 @@ describe("a response of afterVerify", () => {
     expect(facilitator.count("settle")).toBe(1);
   });
 
+  test("the response of afterVerify is sold in place of the handler's also if the payment was abandoned twice", async () => {
+    let isKnown = false;
+    const shop = createShop({
+      hooks: { afterVerify: () => (isKnown ? { respond: { contentType: "text/plain", body: "sold" } } : undefined) },
+    });
+    for (let time = 0; time < 2; time++) await admissionOf(await shop.pay()).cancel();
+    isKnown = true;
+    const decision = await shop.pay();
+    expect(responseOf(decision)).toMatchObject({ status: 200, text: "sold" });
+    onClosedOf(decision)?.(true);
+    expect([shop.facilitator.count("settle"), responseOf(await shop.pay()).status]).toEqual([1, 402]);
+  });
+
   test("the response of afterVerify can be fetched again by its payment-identifier", async () => {
     const shop = createShop({ hooks });
     const extensions = { "payment-identifier": { info: { required: false, id: "0123456789abcdef" } } };

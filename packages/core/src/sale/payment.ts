@@ -193,7 +193,6 @@ export class Payment implements PaidRequest, HeldAdmission {
     this.countedAs = undefined;
     this.verifyResponses = undefined;
     this.counted = undefined;
-    this.verifyResponses = undefined;
     this.startedMs = 0;
     this.amount = undefined;
     this.metering = undefined;

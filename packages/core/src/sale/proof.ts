@@ -1,8 +1,8 @@
 /**
  * What proves that a duplicate comes from the payer. Once a payment may be seen on chain, anyone can rebuild it from there.
  *
- *   the time of its arrival    before its settlement began, only the payer knew the payment     (replay.ts)
- *   the payment's identifier   it is never on chain                                             (replay.ts)
+ *   the time of its arrival    before its settlement began, only the payer knew the payment     (again.ts)
+ *   the payment's identifier   it is never on chain                                             (again.ts)
  *   a retry token              it went out to the payer, with an earlier response or the progress of a call
  *   its address or session     only while the first request settles, and only if no two clients share it
  *

@@ -6,8 +6,8 @@
  *   admit    beforeVerify hook → verified → afterVerify hook → the payer's runs, exposure, deadline → the handler runs
  *   finish   the handler has responded → charged? → amount → beforeSettle hook → in time? → settled → released or replaced
  *
- * What a payment is: payment.ts. How money moves: ../sale/settle.ts. The same payment again: replay.ts. A settlement that no
- * request waits for: ../sale/recover.ts. Every response is made in responses.ts.
+ * What a payment is: payment.ts. How money moves: settle.ts. The same payment again: again.ts. A settlement that no request waits for:
+ * recover.ts. Every response is made in answers.ts.
  *
  * Nothing that a client sends throws here: every branch returns a {@link Decision}.
  *
@@ -96,7 +96,7 @@ import {
   withoutPayments,
 } from "./charge.js";
 import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
-import type { Decision } from "./decision.js";
+import type { Decision, HeldAdmission } from "./decision.js";
 import type { ClosedAmount } from "./handler.js";
 import type { InFlight } from "./in-flight.js";
 import { contextOf, explain, factsOf, type PendingPayment, withAmount } from "./outcome.js";
@@ -363,8 +363,8 @@ async function admit(seller: Seller, payment: Payment): Promise<Decision> {
   } finally {
     if (decision?.kind !== "run") asked?.remove();
   }
-  if (own === undefined || decision.kind !== "run" || decision.admission !== payment) return decision;
-  return respondFor(seller, payment, own);
+  if (own === undefined || decision.kind !== "run" || !decision.admission.isHeld) return decision;
+  return respondFor(seller, payment, decision.admission, own);
 }
 
 /** Asks a facilitator whether the payment would settle. If not, the claim is released. `undefined`: it would. */
@@ -629,22 +629,23 @@ function withoutAmount(
 /** The seller responds in place of the handler: settles, and yields the response. Never rejects. */
 async function respondFor(
   { deliveries }: Seller,
-  payment: Payment,
+  { claim }: Payment,
+  admission: HeldAdmission,
   { contentType, body }: WrittenBody,
 ): Promise<Decision> {
   const response = { status: 200, headers: [["Content-Type", contentType]], body: Buffer.from(body) } as const;
-  payment.handlerEnded();
+  admission.handlerEnded();
   // Whether the client is still there shows when the response is written. Until then the store keeps it.
-  payment.leave();
-  const released = await payment.complete(response);
+  admission.leave();
+  const released = await admission.complete(response);
   if (released.kind === "replace") return respond(released.response);
   const answer = replayed(response, released.headers, { isPaid: released.paid });
   if (!released.paid) return respond(answer);
   const onClosed = (isDelivered: boolean) => {
-    if (!isDelivered) return void payment.undelivered(response);
-    payment.done();
+    if (!isDelivered) return void admission.undelivered(response);
+    admission.done();
     // With an identifier, it may be fetched again.
-    if (payment.claim.identifier === undefined) deliveries.delivered(payment.claim);
+    if (claim.identifier === undefined) deliveries.delivered(claim);
   };
   return { kind: "respond", response: answer, onClosed };
 }

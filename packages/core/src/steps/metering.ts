@@ -5,7 +5,7 @@
  *   the handler charges → what was delivered is recorded from time to time → at the ceiling the response ends
  *   the response ends, or its client leaves → what was delivered settles → receipt
  *
- * A response that ends in one piece never comes here: it is held until it has settled (admission.ts).
+ * A response that ends in one piece never comes here: it is held until it has settled (sale.ts).
  *
  * @see `docs/guides/metered.md`
  * @module

@@ -1,7 +1,7 @@
 /**
  * The seller's own bodies: of the 402 for an unpaid request, of the 402 for a refused settlement, of 503s, and the page for browsers.
  *
- * Status and headers stay those of responses.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
+ * Status and headers stay those of answers.ts, but for `Content-Type`. A function of the seller's that throws, rejects,
  * returns something else or takes too long changes nothing: the client gets the usual response.
  *
  * @see `docs/reference/responses.md`, "Bodies of your own"
