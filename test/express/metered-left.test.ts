@@ -1,6 +1,7 @@
 /**
  * Clients that leave a metered stream: what was handed to their connection counts, however little of it they wait for.
  */
+import type { Socket } from "node:net";
 import type { Payment } from "@farebox/core";
 import type { RouteConfig } from "@farebox/express";
 import type { Request, RequestHandler } from "express";
@@ -105,6 +106,42 @@ describe.each(VERSIONS)("on %s", (_name, express) => {
       expect(Number(settled)).toBeLessThan(9_000);
     },
   );
+
+  test("a connection can be closed behind a stream that was stopped and ended before its first bytes were out", async () => {
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    let answer = () => {};
+    const mayGoOn = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const beforeSettle = async () => {
+      asked();
+      await mayGoOn;
+    };
+    const sockets: Socket[] = [];
+    const shop = await open(
+      async (req, res) => {
+        sockets.push(req.socket);
+        paymentOf(req).charge("1");
+        res.write("a");
+        await isAsked;
+        expect(() => paymentOf(req).charge("$1")).toThrow();
+        res.end("b");
+        answer();
+      },
+      { options: { hooks: { beforeSettle } } },
+    );
+    const { header } = await shop.sign();
+    const line = await shop.connect(shop.request(header));
+    await line.until("\r\n0\r\n");
+    await shop.facilitator.untilSettled();
+    const [socket] = sockets;
+    socket?.destroy();
+    expect(socket?.destroyed).toBe(true);
+    await line.ended;
+  });
 
   test("a client that leaves pays for the bounded part that its connection was given last, and for no more", async () => {
     let ran = () => {};

@@ -283,8 +283,10 @@ function cutOf({ baseUrl, url, originalUrl }: Request): Cut {
   const isWhole =
     sent === mount + rest || sent === mount + rest.slice(1) || (!isEscaped && sent === `${mount}/${rest}`);
   if (isWhole) return "right";
-  if (isParsed) return "wrong";
-  return sent.endsWith(mount + rest) ? "right" : "doubtful";
+  const isEnd = sent.endsWith(mount + rest);
+  if (!isParsed) return isEnd ? "right" : "doubtful";
+  // Middleware has cut something off in front. Only what Express has escaped makes a cut too long.
+  return isEnd && !isEscaped ? "doubtful" : "wrong";
 }
 
 /** The path in a URL, without its host, in one case, and with the signs that Express escapes. It reads a backslash as a slash. */

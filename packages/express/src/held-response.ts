@@ -278,7 +278,7 @@ export class HeldResponse implements ClosedListener {
       Reflect.apply(this.#original.end, this.#res, [chunk]);
       return;
     }
-    if (this.#phase !== "dropped") this.#keptOpen = keepOpen(this.#open);
+    if (this.#phase !== "dropped") this.#keptOpen ??= keepOpen(this.#open);
     this.#lastChunk = chunk;
     if (chunk !== undefined) this.#hold(chunk.byteLength);
     void this.#decide();

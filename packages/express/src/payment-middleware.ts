@@ -146,7 +146,7 @@ function createTableHandler(gate: TableGate, seller: Seller, { onlyPassing } = {
     const request = new ExpressRequest(req, gate);
     const verdict = gate.inFront(request);
     const isLasting = verdict.kind === "free" || verdict.kind === "priced";
-    if (isLasting && !isMarked && route === undefined && req.method !== "OPTIONS")
+    if (isLasting && !isMarked && route === undefined && req.method !== "OPTIONS" && request.cut === "right")
       stand = learnVerdict(verdict, { gate, req, inspection }, stand);
     const isInRoute = req.method === "OPTIONS" && verdict.kind === "free" && route !== undefined;
     return isInRoute && pricesRoute(gate, route, request) ? { kind: "preflight" } : verdict;

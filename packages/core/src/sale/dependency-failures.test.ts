@@ -5,9 +5,11 @@ import type { MaybePromise } from "../store/shared-ledger.js";
 import {
   admissionOf,
   createShop,
+  createTestScheme,
   HANDLED,
   NETWORK,
   NOW_SECONDS,
+  PAYER,
   readResponse,
   responseOf,
   SETTLED,
@@ -176,4 +178,23 @@ describe.each<[string, () => unknown]>([
     expect(await admission.complete(HANDLED)).toMatchObject({ kind: "replace", response: { status: 503 } });
     expect((await store.find(IDENTITY))?.state).toBe("unknown");
   });
+});
+
+test("a scheme whose late check of a signature throws takes no facilitator's place for good", async () => {
+  let isBroken = false;
+  const scheme = createTestScheme({
+    checkSignature() {
+      if (isBroken) throw new Error("broken");
+      return { kind: "signed" };
+    },
+  });
+  const shop = createShop({ scheme });
+  const pay = (nonce: number) => shop.pay({ payload: { nonce: `n${nonce}`, payer: `0x${nonce}` } });
+  // So many good signatures in a row, and none is checked before the facilitator is asked.
+  for (let nonce = 0; nonce < 64; nonce++) await pay(nonce);
+  isBroken = true;
+  shop.facilitator.verifies = { isValid: false, invalidReason: "insufficient_funds", payer: PAYER };
+  const statuses = new Set<number>();
+  for (let nonce = 64; nonce < 264; nonce++) statuses.add(responseOf(await pay(nonce)).status);
+  expect([...statuses]).toEqual([402]);
 });
