@@ -113,3 +113,16 @@ export type Decision =
     }
   /** The payment is good: the handler runs. */
   | { readonly kind: "run"; readonly admission: Admission };
+
+/** A decision to write a response of ours, or of the seller's. */
+export type Responded = Extract<Decision, { readonly kind: "respond" }>;
+
+/** The request passes unpaid. */
+export const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
+
+/** The request passes unpaid, because the seller lets it through. */
+export const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
+
+export function respond(response: GateResponse): Responded {
+  return { kind: "respond", response };
+}

@@ -6,6 +6,7 @@
  *   admit    beforeVerify hook → verified → afterVerify hook → the payer's runs, exposure, deadline → the handler runs
  *   finish   the handler has responded → charged? → amount → beforeSettle hook → in time? → settled → released or replaced
  *
+ * What comes before a payment is read, if it is configured: before.ts. A payment that is refused: refuse.ts.
  * What a payment is: payment.ts. How money moves: settle.ts. The same payment again: again.ts. A settlement that no request waits for:
  * recover.ts. Every response is made in answers.ts.
  *
@@ -14,45 +15,28 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { BodyNotParsedError, SchemeError } from "../errors.js";
+import { SchemeError } from "../errors.js";
 import {
   bodyNotKeptFinding,
-  bodyNotParsedFinding,
   foreignHostFinding,
   notHttpsFinding,
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { Denied, VerifyFailure, WrittenBody } from "../events/hooks.js";
+import type { VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName } from "../events/logger.js";
 import { secondsToWait } from "../facilitator/http-responses.js";
-import type { FacilitatorPool } from "../facilitator/pool.js";
-import type { Unpriced } from "../pricing/dynamic-price.js";
 import { viewOf } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
-import {
-  isForeignHost,
-  isPublicWithoutTls,
-  type Place,
-  type PublicUrlSettings,
-  resourceUrl,
-} from "../pricing/resource.js";
-import type { AcceptedRequirements, VerifyResponse } from "../protocol/documents.js";
+import { isForeignHost, isPublicWithoutTls, type Place, resourceUrl } from "../pricing/resource.js";
+import type { VerifyResponse } from "../protocol/documents.js";
 import { mentionsPayments } from "../protocol/headers.js";
-import { isReason, type Reason } from "../protocol/reasons.js";
-import { decodePaymentOf, hasPayment, SellersRequest } from "../route/priced-request.js";
-import { type BodyDigest, digestOf, fullPathOf, type GateRequest } from "../route/request.js";
+import { isReason } from "../protocol/reasons.js";
+import { decodePaymentOf, hasPayment } from "../route/priced-request.js";
+import { type BodyDigest, fullPathOf, type GateRequest } from "../route/request.js";
 import type { ResolvedTable } from "../route/resolved-table.js";
-import type { Deadlines } from "../steps/deadline.js";
-import type { Draining } from "../steps/draining.js";
-import type { OwnBodies } from "../steps/own-bodies.js";
-import type { Pages } from "../steps/pages.js";
-import { Run, type Runs } from "../steps/runs.js";
+import { Run } from "../steps/runs.js";
 import type { SharedEntry } from "../steps/shared-run.js";
-import type { Leases } from "../store/leases.js";
-import type { OpenStore } from "../store/open-store.js";
-import type { PaymentRecord } from "../store/payment-store.js";
-import { isOpen, type Replay } from "./again.js";
 import {
   type AwaitedResponse,
   abandonedTooOften,
@@ -79,11 +63,11 @@ import {
   tooManyPayments,
   tooMuchExposure,
   unboundBody,
-  uncheckedInput,
   undecided,
   unnamedRequest,
   unreachable,
 } from "./answers.js";
+import { askHook, openStore, PriceFailure, price, priceNow, unpriced } from "./before.js";
 import {
   contradicts,
   type HandlerResponse,
@@ -95,12 +79,12 @@ import {
   uncharged,
   withoutPayments,
 } from "./charge.js";
-import { checkInput, type RefusedPayment, readPayment, type SignatureChecks } from "./check-payment.js";
-import type { Decision, HeldAdmission } from "./decision.js";
+import { checkInput, readPayment } from "./check-payment.js";
+import { type Decision, type HeldAdmission, PASS, type Responded, respond } from "./decision.js";
 import type { ClosedAmount } from "./handler.js";
-import type { InFlight } from "./in-flight.js";
 import { contextOf, explain, factsOf, type PendingPayment, withAmount } from "./outcome.js";
-import { Payment, type PaymentDeps } from "./payment.js";
+import { Payment } from "./payment.js";
+import { decideExpired, malformed, refuse } from "./refuse.js";
 import {
   countedFor,
   type MatchedRequest,
@@ -108,37 +92,11 @@ import {
   SETTLEMENT_MARGIN_MS,
   sourceOf,
   toOccasion,
-  toQuotedRequest,
 } from "./request.js";
 import { toShare } from "./responded.js";
+import type { Seller } from "./seller.js";
 import { settlingContextOf } from "./settle.js";
-import type { SettledRuns } from "./settled-runs.js";
 import { type RequestAtHandler, toVerdict, type Verdict } from "./verdict.js";
-
-/** All that the sales of one seller share. */
-export interface Seller extends PaymentDeps {
-  readonly publicUrls: PublicUrlSettings;
-  /** How long a duplicate waits for the first request. */
-  readonly copyWaitMs: number;
-  /** Whether clients get what facilitators say about listings. */
-  readonly relayExtensionResponses: boolean;
-  readonly signatures: SignatureChecks;
-  readonly facilitator: Pick<FacilitatorPool, "ready" | "verify" | "admit">;
-  readonly openStore: Pick<OpenStore, "canAsk" | "open">;
-  /** `undefined`: the store does not renew leases. */
-  readonly leases: Pick<Leases, "fromNow" | "hold" | "drop" | "mayBeLost" | "isLost"> | undefined;
-  readonly inFlight: InFlight;
-  readonly draining: Pick<Draining, "isRefusing">;
-  readonly runs: Runs;
-  readonly deadlines: Deadlines;
-  readonly settledRuns: SettledRuns;
-  readonly replay: Replay;
-  readonly bodies: OwnBodies;
-  readonly pages: Pages;
-}
-
-const PASS: Decision = Object.freeze({ kind: "pass", isGranted: false });
-const GRANTED: Decision = Object.freeze({ kind: "pass", isGranted: true });
 
 /** Sells. Never throws or rejects: if a store or a scheme fails, the client gets 503. */
 export class Sales {
@@ -657,75 +615,12 @@ async function release({ leases, store }: Seller, { claim }: Payment, response: 
   return respond(response instanceof Promise ? await response : response);
 }
 
-/** The seller's onRequest hook may let the request through, or deny it. */
-async function askHook(seller: Seller, matched: MatchedRequest): Promise<Decision | undefined> {
-  const { hooks } = matched.route;
-  const verdict = hooks.asksAboutRequests ? await hooks.askAboutRequest(new SellersRequest(matched)) : undefined;
-  if (verdict?.kind === "granted") return GRANTED;
-  return verdict?.kind === "denied" ? deny(seller, matched, verdict) : undefined;
-}
-
-/** A request with the price that is its own; or the decision, if it has none or has nothing to pay. */
-async function priceNow(
-  seller: Seller,
-  matched: MatchedRequest,
-  accepted: AcceptedRequirements | undefined,
-): Promise<MatchedRequest | Decision> {
-  const route = await price(seller, matched, accepted);
-  if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
-  if (!route.isFree) return { ...matched, route };
-  seller.events.emit("granted", () => ({ route: route.key }));
-  return GRANTED;
-}
-
-function malformed(
-  request: GateRequest,
-  { reason, problem }: { readonly reason: Reason; readonly problem: string },
-): RefusedPayment {
-  const what = request.payment === undefined ? "PAYMENT-SIGNATURE" : "the payment";
-  return { kind: "refused", status: 400, reason, error: `${reason}: ${what} is ${problem}` };
-}
-
 /** The route's validate. A payment that has a record goes by that, even if its request is invalid by now. */
 async function validate(seller: Seller, matched: MatchedRequest, payment: Payment): Promise<Decision | undefined> {
   const invalid = await checkInput(matched, seller.findings);
   if (invalid === undefined || (await seller.store.find(payment.claim.identity)) !== undefined) return undefined;
   seller.events.emit("denied", () => ({ ...factsOf(payment), by: "validate" }));
   return respond(invalid);
-}
-
-/** Opens the store for a payment, and for a price that is signed with its secret. Rejects if it cannot be used. */
-function openStore(seller: Seller, { route, request }: MatchedRequest): Promise<void> | undefined {
-  return hasPayment(request) || route.priceFor !== undefined ? seller.openStore.open() : undefined;
-}
-
-/** Prices one request, where the price depends on it. Rejects if a function of the seller's throws. */
-async function price(
-  { facilitator, now }: Seller,
-  matched: MatchedRequest,
-  accepted: AcceptedRequirements | undefined,
-): Promise<PricedRoute | Unpriced> {
-  const { route, request } = matched;
-  if (route.priceFor === undefined) return route;
-  const occasion = {
-    request: new SellersRequest(matched),
-    hasBody: request.hasBody === true,
-    binding: toQuotedRequest(matched),
-    accepted,
-    nowSeconds: Math.floor(now() / 1000),
-  };
-  const priced = await route.priceFor(occasion).catch((cause) => Promise.reject(new PriceFailure(cause)));
-  if (!("unpriced" in priced) && !priced.isFree && priced.isPending?.() === true) await facilitator.ready();
-  return priced;
-}
-
-/** A price function read a body that no parser has read, or that cannot be told from others. */
-function unpriced({ findings, logger }: Seller, { route }: MatchedRequest, reason: Unpriced["unpriced"]): Decision {
-  if (reason === "no_text") return respond(unboundBody(reason));
-  const { name, code, message } = new BodyNotParsedError(route.key);
-  logger.error("decision_failed", { route: route.key, error: name, code, message });
-  findings.add(bodyNotParsedFinding(route.key));
-  return respond(uncheckedInput());
 }
 
 /** The digest of a request's body; or the response, if it has none. */
@@ -784,83 +679,9 @@ function asked(
 ): Decision | Promise<Decision> {
   const { route } = matched;
   if (response.status === 402 && events.hears("challenged")) events.emit("challenged", () => ({ route: route.key }));
-  if (isPage || route.bodies.unpaidBody === undefined) return respond(response);
+  if (isPage || route.bodies.unpaidBody === undefined) return { kind: "respond", response };
   const own = bodies.unpaid(matched, response);
   return own instanceof Promise ? own.then(respond) : respond(own);
-}
-
-/** The seller's onRequest hook denied. A denial with 402 says how to pay, so it needs the price. */
-async function deny(seller: Seller, matched: MatchedRequest, denial: Denied): Promise<Decision> {
-  if (denial.status !== 402) return respond(await denied(denial, toDenial(matched)));
-  await openStore(seller, matched);
-  if (matched.route.isPending?.() === true) await seller.facilitator.ready();
-  const route = await price(seller, matched, undefined);
-  if ("unpriced" in route) return unpriced(seller, matched, route.unpriced);
-  // There is nothing to pay.
-  const status = route.isFree ? 403 : 402;
-  return respond(await denied({ ...denial, status }, toDenial({ ...matched, route })));
-}
-
-/** Says what is wrong with the payment, and asks for another one. */
-async function refuse(seller: Seller, matched: MatchedRequest, refused: RefusedPayment): Promise<Decision> {
-  const { status, error, reason, field, identity, former } = refused;
-  const { route } = matched;
-  const { store, events } = seller;
-  const record = identity === undefined ? undefined : await store.find(identity);
-  // Where the price is the request's, the payment may be for another request.
-  const isByRequest = route.isByRequest || matched.request.resource !== undefined;
-  if (record !== undefined && former !== undefined && !isByRequest) {
-    const decided = await decideFormer(seller, matched, former, record);
-    if (decided !== undefined) return decided;
-  }
-  if (status === 400) events.emit("malformed", () => ({ route: route.key, reason }));
-  else events.emit("mismatched", () => ({ route: route.key, reason, ...(field === undefined ? {} : { field }) }));
-  // The payment may yet turn out to have paid.
-  if (record !== undefined && isOpen(record)) return respond(inProgress());
-  return respond(await challenge(route, toOccasion(matched, error), { status }));
-}
-
-/**
- * The seller has changed its offers since. A payment that has a record for this very request and for the terms that it names gets what
- * the record gives: it may have paid, and its payer may have nothing for it yet.
- */
-async function decideFormer(
-  seller: Seller,
-  matched: MatchedRequest,
-  former: ReadPayment,
-  found: PaymentRecord,
-): Promise<Decision | undefined> {
-  const { store, signatures, replay, now, timer } = seller;
-  const untilMs = now() + seller.copyWaitMs;
-  if (signatures.check(former) !== undefined) return undefined;
-  const bodyDigest = await digestOf(matched.request, { timer, isGood: async () => true });
-  if (typeof bodyDigest !== "string") return undefined;
-  const payment = new Payment(seller, matched, former, bodyDigest);
-  let record: PaymentRecord | undefined = found;
-  for (let isFirst = true; record?.binding === payment.claim.binding; isFirst = false) {
-    const decision = await replay.decide(payment, record, untilMs);
-    if (decision !== undefined) return decision;
-    if (!isFirst) return respond(inProgress());
-    record = await store.find(found.identity);
-  }
-  return undefined;
-}
-
-/** An expired payment cannot pay any more, but its record may say what happened to it. */
-async function decideExpired(seller: Seller, payment: Payment, reason: Reason, untilMs: number): Promise<Decision> {
-  const { store, replay, events } = seller;
-  for (let isFirst = true; ; isFirst = false) {
-    const record = await store.find(payment.claim.identity);
-    if (record === undefined) {
-      events.emit("mismatched", () => ({ route: payment.routeKey, reason }));
-      return respond(await refusal(payment.route, payment.occasion, reason));
-    }
-    const decision = await replay.decide(payment, record, untilMs);
-    if (decision !== undefined) return decision;
-    if (isFirst) continue;
-    replay.tell(payment, "pending");
-    return respond(inProgress());
-  }
 }
 
 /** A 503 may have a body of the seller's. */
@@ -888,30 +709,10 @@ function failed({ logger, events }: Seller, error: unknown, route: string, reque
 
 const UNEXPECTED = "unexpected_verify_error";
 
-type Responded = Extract<Decision, { readonly kind: "respond" }>;
-
 function failureOf(reason: string, message: unknown, error?: unknown): VerifyFailure {
   const text = typeof message === "string" ? { message } : {};
   return Object.freeze({ reason, ...text, ...(error === undefined ? {} : { error }) });
 }
 
-/** Where a request was denied before it was priced, or before its payment was read. */
-function toDenial(matched: MatchedRequest) {
-  return { route: matched.route, occasion: toOccasion(matched, "") };
-}
-
-/** A function of the seller's that prices a request failed. */
-class PriceFailure {
-  readonly cause: unknown;
-
-  constructor(cause: unknown) {
-    this.cause = cause;
-  }
-}
-
 /** Version 1 of the protocol has another header. Its clients should learn why they are not served. */
 const VERSION_1_ERROR = "invalid_x402_version: X-PAYMENT is of x402 version 1; version 2 has PAYMENT-SIGNATURE";
-
-function respond(response: GateResponse): Responded {
-  return { kind: "respond", response };
-}
