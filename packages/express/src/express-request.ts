@@ -267,26 +267,32 @@ export function pathOf({ baseUrl, path = "/", originalUrl }: Request): string {
   return baseUrl !== "" && isSent ? sent : baseUrl + path;
 }
 
-/** URLs that Express does not take as they are: it escapes some of their signs. */
+/** URLs that Express parses. It escapes some of their signs, and cuts mounts off by the length of the escaped text. */
 const PARSED = /^[^/]|[\t\n\f\r #\u00a0\ufeff]/;
 
-/** Those signs. */
+/** Those signs in a path; or a host without a scheme, which is seen there and nowhere else. */
+const SIGNS = /^[^?]*[\t\n\r "'<>\\^`{|}]|^\/\/[^/@]+@/;
+
+/** The same signs, escaped. */
 const ESCAPED = /%(?:09|0[AD]|2[027]|3[CE]|5[CE]|60|7[BCD])/gi;
 
-/** How Express has cut the mount off: what is left, with the mount in front, is the path that the client sent. */
-function cutOf({ baseUrl, url, originalUrl }: Request): Cut {
+/**
+ * How Express has cut mounts off: what is left, with the mount in front, is the path that the client sent. Behind a mount, the URL stays as
+ * a wrong cut has left it.
+ */
+export function cutOf({ baseUrl, url, originalUrl }: Request): Cut {
   const isParsed = PARSED.test(originalUrl);
-  const isEscaped = baseUrl.search(ESCAPED) !== -1;
-  if (baseUrl === "" || !(isParsed || isEscaped || PARSED.test(url))) return "right";
+  const isEscaped = isParsed ? SIGNS.test(originalUrl) : baseUrl.search(ESCAPED) !== -1;
+  if (!isEscaped && (baseUrl === "" || !(isParsed || PARSED.test(url)))) return "right";
   const [sent, mount, rest] = [pathIn(originalUrl), pathIn(baseUrl), pathIn(url)];
-  // A mount may add a slash to what is left. One of Express 4 may take one away, but a cut that is too long may take two.
-  const isWhole =
-    sent === mount + rest || sent === mount + rest.slice(1) || (!isEscaped && sent === `${mount}/${rest}`);
+  // A mount may add a slash to what is left, and take one away at the end. One of Express 4 takes one away elsewhere, too; there a cut that
+  // is too long may take two.
+  const isWhole = isEscaped
+    ? sent === mount + rest || sent === mount + rest.slice(1) || (rest === "" && sent === `${mount}/`)
+    : [mount + rest, `${mount}/${rest}`].map(withSingleSlashes).includes(withSingleSlashes(sent));
   if (isWhole) return "right";
-  const isEnd = sent.endsWith(mount + rest);
-  if (!isParsed) return isEnd ? "right" : "doubtful";
-  // Middleware has cut something off in front. Only what Express has escaped makes a cut too long.
-  return isEnd && !isEscaped ? "doubtful" : "wrong";
+  if (isParsed) return isEscaped ? "wrong" : "doubtful";
+  return sent.endsWith(mount + rest) ? "right" : "doubtful";
 }
 
 /** The path in a URL, without its host, in one case, and with the signs that Express escapes. It reads a backslash as a slash. */
@@ -297,6 +303,10 @@ function pathIn(url: string): string {
     .replace(ESCAPED, decodeURIComponent)
     .replaceAll("\\", "/")
     .toLowerCase();
+}
+
+function withSingleSlashes(path: string): string {
+  return path.replace(/\/{2,}/g, "/");
 }
 
 /** The path and parameters of the matched route. A path that is a regular expression has no template and no names. */

@@ -13,7 +13,7 @@ import { ConfigError, type PaymentsEngine, type PaymentsReport } from "@farebox/
 import { matchesMount, type RouterView, type TableGate } from "@farebox/core/adapter";
 import type { Application, Request } from "express";
 import { type AppState, isAlone, mountsIn } from "./app-state.js";
-import { forgetMounts } from "./express-request.js";
+import { cutOf, forgetMounts } from "./express-request.js";
 import { type Exchange, REQUESTS, whenTaken } from "./first-request.js";
 import { type Asked, type Asking, findNearest } from "./nearest.js";
 import { createRouterView } from "./router-view.js";
@@ -103,7 +103,8 @@ export class Inspection {
   /** The gate whose price is nearest to the handler of a request. */
   nearest(req: Request, asking: Asking): Asked {
     const state = this.#homeOf(req.app, asking.gate);
-    if (isAlone(state, asking.gate)) return asking;
+    // By a wrong path, another gate's price would be no nearer.
+    if (isAlone(state, asking.gate) || cutOf(req) === "wrong") return asking;
     return findNearest({ ...asking, isHidden: !state.gates.has(asking.gate) }, req, layersOf(state.app) ?? []);
   }
 

@@ -242,6 +242,7 @@ const CUT: readonly Case[] = [
     ["cut-user", "GET //a@b/paid/x/y#", "refused", "A host that the parser sees, and Express does not."],
     ["cut-nothing-left", "GET http://x/paid/it's", "priced", "Behind the mount was nothing."],
     ["cut-right", "GET http://x/paid/its/x", "priced", "Nothing is escaped."],
+    ["cut-right-sign", "GET http://x/paid/a%20b/", "priced", "Nor by Express: the client has escaped it."],
     ["cut-right-fragment", "GET /paid/its/x#paid", "priced", "Nor here."],
     ["cut-not-parsed", "GET /paid/it's/x/paid", "priced", "Without a host it is no other text."],
     ["cut-escaped", "GET /paid/it%27s/paid", "free", "The client has escaped it: the free route."],
@@ -251,6 +252,14 @@ const CUT: readonly Case[] = [
     ["cut-tenant-right", "GET http://x/its/report", "priced", "Nothing is escaped."],
     ["cut-tenant-escaped", "GET /J%20D/report", "priced", "The client has escaped it."],
     ["cut-tenant-else", "GET /J%20D/other", "free", "What no key names stays free."],
+  ]),
+  ...casesOf({ app: [table(), proxy("/free/a%20b"), get("/secret")], keys: ["/secret"] }, [
+    ["cut-free-end", "GET http://x/free/a%20b/", "free", "The mount takes the slash at the end away."],
+    ["cut-free-slashes", "GET http://x/free/a%20b//y", "free", "Or one of two."],
+  ]),
+  ...casesOf({ app: [table(), get("/:p/secret"), router("/:p", get("/else")), proxy("/")], keys: ["/:p/secret"] }, [
+    ["cut-left", 'GET /a"/x/secret#', "refused", "A wrong cut is left in the URL, also behind the mount."],
+    ["cut-left-right", "GET /a/x/secret#", "free", "Nothing is escaped."],
   ]),
   ...casesOf(
     {

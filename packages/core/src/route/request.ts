@@ -18,7 +18,7 @@ export interface GateRequest {
   readonly fullPath?: string;
   /** The mount as the seller wrote it, e.g. `/:tenant`. Default: `mountPath`. */
   mountTemplate?(): string;
-  /** How the framework has cut the mount off. Asked below a mount only. Default `right`. */
+  /** How the framework has cut the mount off. Default `right`. */
   readonly cut?: Cut | undefined;
   /** Raw query with its `?`, or `""`. */
   readonly search: string;

@@ -109,8 +109,7 @@ export class ResolvedTable<T extends Priceable> {
 
   /** The price of a request where the table stands. */
   inFront(query: RouteQuery & { readonly cut?: Cut | undefined }): Coverage<T> {
-    const { method = "", path: rest, mountPath } = query;
-    const { cut = "right" } = mountPath === "" ? {} : query;
+    const { method = "", path: rest, mountPath, cut = "right" } = query;
     if (cut === "wrong") return AMBIGUOUS;
     const path = belowMount(mountPath, rest);
     const find = (one: string) =>
