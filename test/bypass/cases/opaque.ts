@@ -370,6 +370,7 @@ const FOLDED: readonly Case[] = [
     ["folder-index-file", "GET /files/index.html", "priced", "The index file of a folder."],
     ["folder-index-folded", "GET /FILES/Index.HTML", "priced", "In capitals.", VAIN],
     ["folder-index-by-slash", "GET /files/", "priced", "By the folder."],
+    ["folder-index-options", "OPTIONS /files/index.html", "preflight", "A file server answers no preflight for it."],
   ]),
 ];
 

@@ -237,7 +237,9 @@ export class ResolvedTable<T extends Priceable> {
       const folder = path.replace(/(.)\/index(?:\.[^/]*)?$/i, "$1");
       const keys = { ...binding, byPath: this.#ownless };
       const candidate = folder === path ? undefined : this.#findKey(keys, folder, spot);
-      if (candidate !== undefined) return { kind: "priced", candidate };
+      if (candidate === undefined) continue;
+      const isNamed = coversMethod(candidate.entry.method, spot.method);
+      return isNamed ? { kind: "priced", candidate } : this.#priceOfAny([candidate.entry], spot);
     }
     const below = (path: string) => this.#home.mounts.flatMap((mount) => belowThatMount(mount, path)?.path ?? []);
     const names = new Set(paths.flatMap((path) => [path, ...below(path)]).flatMap((path) => fileNames(path).asked));
