@@ -9,7 +9,7 @@
  * @see `docs/reference/lifecycle.md`
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CancelReason, PaymentEvents } from "../events/events.js";
 import type { Hooks } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
@@ -18,10 +18,9 @@ import type { StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
-import { canonicalNetwork } from "../protocol/caip2.js";
 import type { ExtensionResponses, PaymentPayload } from "../protocol/documents.js";
 import { SellersRequest } from "../route/priced-request.js";
-import type { Offer } from "../scheme/offer.js";
+import { boundTermsOf, type Offer } from "../scheme/offer.js";
 import type { Scheme } from "../scheme/scheme.js";
 import type { Deadlines } from "../steps/deadline.js";
 import type { Exposure } from "../steps/exposure.js";
@@ -132,20 +131,16 @@ export class Payment implements PaidRequest, HeldAdmission {
   constructor(deps: PaymentDeps, matched: MatchedRequest, read: ReadPayment, bodyDigest: string) {
     const { route, request, url } = matched;
     const { offer, payment, identity, payer, identifier } = read;
-    const { scheme, network, asset, payTo, amount } = offer.requirements;
     const { key, description, mimeType, service } = route;
     const { method, client, retryToken } = request;
     const place = matched.locate();
     // Not the host: a client may come back by another name of the same server.
     const target = request.mountPath + request.path + request.search;
-    // JSON keeps apart what differs.
-    const bound = JSON.stringify([
-      ...[key, method, target, bodyDigest],
-      ...[scheme, canonicalNetwork(network), asset, payTo, amount],
-    ]);
+    // JSON keeps apart what differs. This is one list.
+    const bound = `${JSON.stringify([key, method, target, bodyDigest]).slice(0, -1)},${boundTermsOf(offer.requirements).slice(1)}`;
     const claim: ClaimRequest = {
       identity,
-      binding: createHash("sha256").update(bound).digest("base64url"),
+      binding: hash("sha256", bound, "base64url"),
       mode: offer.settle,
       route: storable(key),
       method: storable(method),

@@ -16,6 +16,7 @@
  * @module
  */
 import { SchemeError } from "../errors.js";
+import type { CancelReason } from "../events/events.js";
 import {
   bodyNotKeptFinding,
   foreignHostFinding,
@@ -23,7 +24,7 @@ import {
   proxyFinding,
   unnamedRequestFinding,
 } from "../events/findings.js";
-import type { VerifyFailure, WrittenBody } from "../events/hooks.js";
+import type { Hooks, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName } from "../events/logger.js";
 import { secondsToWait } from "../facilitator/http-responses.js";
 import { viewOf } from "../pricing/paywall.js";
@@ -175,7 +176,7 @@ function open(
       const asked = ask(seller, matched);
       return isUsual ? asked : withOwnBody(seller, Promise.resolve(asked), matched);
     }
-    const paying = pay(seller, matched).catch((error) => failed(seller, error, route.key, request));
+    const paying = pay(seller, matched);
     return isUsual ? paying : withOwnBody(seller, paying, matched);
   } catch (error) {
     return failed(seller, error, route.key, request);
@@ -201,113 +202,108 @@ function match(
   return { route, request, url, requestUrl, locate, arrival };
 }
 
-/** A request that has to be waited for, up to the claim. */
+/** A request that has to be waited for, up to the claim. Never rejects. */
 async function pay(seller: Seller, unpricedRequest: MatchedRequest): Promise<Decision> {
   const { now } = seller;
   const { request, route: listed } = unpricedRequest;
   // A process that ends takes no more payments.
   if (seller.draining.isRefusing && hasPayment(request)) return respond(shuttingDown());
+  try {
+    const stop = listed.hooks.hasOnRequest ? await askHook(seller, unpricedRequest) : undefined;
+    if (stop !== undefined) return stop;
 
-  const stop = listed.hooks.hasOnRequest ? await askHook(seller, unpricedRequest) : undefined;
-  if (stop !== undefined) return stop;
-
-  // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
-  // what it supports.
-  if (seller.openStore.canAsk) await openStore(seller, unpricedRequest);
-  if (listed.isPending?.() === true) await seller.facilitator.ready();
-  const decoded = decodePaymentOf(request);
-  let matched = unpricedRequest;
-  if (listed.priceFor !== undefined) {
-    const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
-    const priced = await priceNow(seller, matched, accepted);
-    if ("kind" in priced) return priced;
-    matched = priced;
-  }
-
-  // The payment: it must be for one of the route's offers, and good as far as can be told here. A signature of another key may be a
-  // contract's: few such payments are verified at a time.
-  if (decoded.kind === "absent") return ask(seller, matched);
-  if (decoded.kind === "malformed") return refuse(seller, matched, malformed(request, decoded));
-  const read = readPayment(matched.route, decoded.payment, now());
-  if (read.kind === "refused") return refuse(seller, matched, read);
-  const refused = seller.signatures.check(read);
-  if (refused !== undefined) return refuse(seller, matched, refused);
-
-  // From here on the payment is bound to this request: its route, method, target, body and offer.
-  const bodyDigest = request.digestBody === undefined ? "" : await digestBody(seller, matched, read);
-  if (typeof bodyDigest !== "string") return bodyDigest;
-  const payment = new Payment(seller, matched, read, bodyDigest);
-  const untilMs = now() + seller.copyWaitMs;
-  if (read.expired !== undefined) return decideExpired(seller, payment, read.expired, untilMs);
-
-  const invalid = matched.route.validate === undefined ? undefined : await validate(seller, matched, payment);
-  if (invalid !== undefined) return invalid;
-
-  return claim(seller, payment, untilMs);
-}
-
-/** One request owns the payment. The others get what its record says. */
-async function claim(seller: Seller, payment: Payment, untilMs: number): Promise<Decision> {
-  const { store, leases, replay, events, now } = seller;
-  const { claim } = payment;
-  for (;;) {
-    const askedMs = now();
-    const claimed = await store.claim({ ...claim, leaseUntilMs: leases?.fromNow() ?? claim.expiresAtMs });
-    if (claimed.kind === "claimed") return await serve(seller, payment, askedMs);
-    if (claimed.kind === "identifier_taken") {
-      events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));
-      return respond(identifierConflict());
+    // The price. It may be signed with a secret that the store keeps. Right after the start, it waits until each facilitator was asked
+    // what it supports.
+    if (seller.openStore.canAsk) await openStore(seller, unpricedRequest);
+    if (listed.isPending?.() === true) await seller.facilitator.ready();
+    const decoded = decodePaymentOf(request);
+    let matched = unpricedRequest;
+    if (listed.priceFor !== undefined) {
+      const accepted = decoded.kind === "present" ? decoded.payment.accepted : undefined;
+      const priced = await priceNow(seller, matched, accepted);
+      if ("kind" in priced) return priced;
+      matched = priced;
     }
-    const decision = await replay.decide(payment, claimed.record, untilMs);
-    if (decision !== undefined) return decision;
+
+    // The payment: it must be for one of the route's offers, and good as far as can be told here. A signature of another key may be a
+    // contract's: few such payments are verified at a time.
+    if (decoded.kind === "absent") return ask(seller, matched);
+    if (decoded.kind === "malformed") return await refuse(seller, matched, malformed(request, decoded));
+    const read = readPayment(matched.route, decoded.payment, now());
+    if (read.kind === "refused") return await refuse(seller, matched, read);
+    const refused = seller.signatures.check(read);
+    if (refused !== undefined) return await refuse(seller, matched, refused);
+
+    // From here on the payment is bound to this request: its route, method, target, body and offer.
+    const digesting = request.digestBody === undefined ? "" : digestBody(seller, matched, read);
+    const bodyDigest = typeof digesting === "string" ? digesting : await digesting;
+    if (typeof bodyDigest !== "string") return bodyDigest;
+    const payment = new Payment(seller, matched, read, bodyDigest);
+    const untilMs = now() + seller.copyWaitMs;
+    if (read.expired !== undefined) return await decideExpired(seller, payment, read.expired, untilMs);
+
+    const invalid = matched.route.validate === undefined ? undefined : await validate(seller, matched, payment);
+    return invalid ?? (await claim(seller, payment, untilMs));
+  } catch (error) {
+    return failed(seller, error, listed.key, request);
   }
 }
 
 /**
- * A payment that is ours. Duplicates wait for this request, in other processes as long as its lease is renewed. In every case they
- * are told, and the claim is released if nothing began.
+ * One request owns the payment. The others get what its record says. In every case they are told, and the claim is released if nothing
+ * began.
  */
-async function serve(seller: Seller, payment: Payment, askedMs: number): Promise<Decision> {
-  const { inFlight, leases, events, store } = seller;
+async function claim(seller: Seller, payment: Payment, untilMs: number): Promise<Decision> {
+  const { store, inFlight, leases, replay, events, now } = seller;
   const { claim } = payment;
-  inFlight.begin(claim, payment.client);
-  leases?.hold(claim, askedMs);
-  if (events.hears("claimed")) events.emit("claimed", () => factsOf(payment));
-  try {
-    const decision = await admit(seller, payment);
-    if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
-    else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
-    return decision;
-  } catch (error) {
-    // If the release fails, too, the claim expires.
-    void leases?.drop(claim);
-    try {
-      await store.release(claim.identity, claim.owner);
-    } catch {
-      // The first failure is the one to report.
+  for (;;) {
+    const askedMs = now();
+    const claiming = store.claim({ ...claim, leaseUntilMs: leases?.fromNow() ?? claim.expiresAtMs });
+    const claimed = "kind" in claiming ? claiming : await claiming;
+    if (claimed.kind === "identifier_taken") {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));
+      return respond(identifierConflict());
     }
-    inFlight.end(claim);
-    throw error;
+    if (claimed.kind === "taken") {
+      const decision = await replay.decide(payment, claimed.record, untilMs);
+      if (decision === undefined) continue;
+      return decision;
+    }
+
+    // Duplicates wait for this request, in other processes as long as its lease is renewed.
+    inFlight.begin(claim, payment.client);
+    leases?.hold(claim, askedMs);
+    if (events.hears("claimed")) events.emit("claimed", () => factsOf(payment));
+    try {
+      const decision = await admit(seller, payment);
+      if (decision.kind === "respond") inFlight.end(claim, () => decision.response);
+      else if (decision.kind === "run" && !decision.admission.isHeld) inFlight.end(claim);
+      return decision;
+    } catch (error) {
+      // If the release fails, too, the claim expires.
+      void leases?.drop(claim);
+      try {
+        await store.release(claim.identity, claim.owner);
+      } catch {
+        // The first failure is the one to report.
+      }
+      inFlight.end(claim);
+      throw error;
+    }
   }
 }
 
 /** The facilitator verifies the payment, or settles it if the offer says so. Then its handler runs. */
 async function admit(seller: Seller, payment: Payment): Promise<Decision> {
+  const { runs, leases } = seller;
   const { offer } = payment;
   const hooks = payment.hooks.isSilent ? undefined : payment.hooks;
-  const verdict = hooks?.asks("beforeVerify") ? await hooks.ask("beforeVerify", contextOf(payment)) : undefined;
-  if (verdict?.kind === "denied") return release(seller, payment, await denied(verdict, payment));
-  let isVerified = verdict?.kind === "verified";
-  if (isVerified) {
-    const countedAs = countedFor(payment);
-    // What is delivered before it is paid needs a payer who is proven.
-    if (offer.settle === "metered" && countedAs !== undefined) isVerified = false;
-    else payment.countedAs = offer.settle === "before" ? undefined : countedAs;
-  }
-  if (offer.settle === "before") return settleFirst(seller, payment, isVerified);
+  const isVerified = hooks?.asks("beforeVerify") ? await askBeforeVerify(seller, payment, hooks) : false;
+  if (typeof isVerified !== "boolean") return isVerified;
+  if (offer.settle === "before") return await settleFirst(seller, payment, isVerified);
 
   // A payment that may be forged does not count as its payer's before it is verified.
-  const asked = seller.runs.isShared ? seller.runs.ask(payment) : undefined;
+  const asked = runs.isShared ? runs.ask(payment) : undefined;
   if (payment.isSigned || isVerified) asked?.start();
   let decision: Decision | undefined;
   let own: WrittenBody | undefined;
@@ -317,7 +313,17 @@ async function admit(seller: Seller, payment: Payment): Promise<Decision> {
     const after = hooks?.asks("afterVerify") ? await hooks.ask("afterVerify", contextOf(payment)) : undefined;
     if (after?.kind === "denied") return await release(seller, payment, denied(after, payment));
     own = after?.body;
-    decision = await runVerified(seller, payment, asked);
+
+    // A payer's runs without a charge are limited. Most payers have none.
+    const alone = runs.isShared ? undefined : runs.beginAlone(payment);
+    const run = alone ?? (await beginRun(seller, payment, asked));
+    if (!(run instanceof Run)) decision = run;
+    else {
+      const isChecked = payment.endsEarly || offer.settle === "metered" || leases !== undefined;
+      const stop = isChecked ? await checkLast(seller, payment, run) : undefined;
+      const started = stop ?? start(seller, payment, run);
+      decision = "kind" in started ? started : await started;
+    }
   } finally {
     if (decision?.kind !== "run") asked?.remove();
   }
@@ -325,12 +331,24 @@ async function admit(seller: Seller, payment: Payment): Promise<Decision> {
   return respondFor(seller, payment, decision.admission, own);
 }
 
+/** The hook `beforeVerify`: whether it says that the payment is verified, or the response if it denies. */
+async function askBeforeVerify(seller: Seller, payment: Payment, hooks: Hooks): Promise<boolean | Responded> {
+  const verdict = await hooks.ask("beforeVerify", contextOf(payment));
+  if (verdict?.kind === "denied") return release(seller, payment, await denied(verdict, payment));
+  if (verdict?.kind !== "verified") return false;
+  const { settle } = payment.offer;
+  const countedAs = countedFor(payment);
+  // What is delivered before it is paid needs a payer who is proven.
+  if (settle === "metered" && countedAs !== undefined) return false;
+  payment.countedAs = settle === "before" ? undefined : countedAs;
+  return true;
+}
+
 /** Asks a facilitator whether the payment would settle. If not, the claim is released. `undefined`: it would. */
 async function verify(seller: Seller, payment: Payment): Promise<Responded | undefined> {
   const { facilitator, listings, events, logger, now } = seller;
   const { hooks, facilitatorRequest, isSigned, isForged } = payment;
   const startedMs = now();
-  const timed = () => ({ ...factsOf(payment), durationMs: now() - startedMs });
   let response: VerifyResponse;
   try {
     const about = { payment: payment.claim.identity, source: sourceOf(payment), isSigned, isForged };
@@ -338,55 +356,32 @@ async function verify(seller: Seller, payment: Payment): Promise<Responded | und
   } catch (error) {
     const explained = explain(error);
     logger.error("verification_failed", { network: payment.offer.requirements.network, ...explained });
-    events.emit("invalid", () => ({ ...timed(), reason: UNEXPECTED }));
+    tellInvalid(seller, payment, { startedMs, reason: UNEXPECTED });
     hooks.tell("onVerifyFailed", () => [contextOf(payment), failureOf(UNEXPECTED, explained["message"], error)]);
     return release(seller, payment, unreachable(UNEXPECTED, secondsToWait(error) ?? RETRY_AFTER_SECONDS));
   }
   const { isValid, extensionResponses: responses } = response;
   if (responses !== undefined) payment.verifyResponses = listings.note({ payment, operation: "verify", responses });
   if (isValid) {
-    if (events.hears("verified")) events.emit("verified", timed);
+    if (events.hears("verified")) {
+      events.emit("verified", () => ({ ...factsOf(payment), durationMs: now() - startedMs }));
+    }
     return undefined;
   }
   const reason = isReason(response.invalidReason) ? response.invalidReason : "invalid_payload";
-  events.emit("invalid", () => ({ ...timed(), reason }));
+  tellInvalid(seller, payment, { startedMs, reason });
   hooks.tell("onVerifyFailed", () => [contextOf(payment), failureOf(reason, response.invalidMessage)]);
   // The facilitator's own failure is not the payer's fault, and another signature would not help.
   if (reason === UNEXPECTED) return release(seller, payment, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
   return release(seller, payment, refusal(payment.route, payment.occasion, reason));
 }
 
-/** The payment is good: its handler runs, unless its payer has too many runs, or something else that is asked last is in the way. */
-async function runVerified(seller: Seller, payment: Payment, asked: SharedEntry | undefined): Promise<Decision> {
-  const { runs, events, deadlines, facilitator, leases } = seller;
-  const { offer, claim } = payment;
-  const run = (runs.isShared ? undefined : runs.beginAlone(payment)) ?? (await beginRun(seller, payment, asked));
-  if (!(run instanceof Run)) return run;
-  let isRunning = false;
-  try {
-    const tooMuch = offer.settle === "metered" ? await expose(seller, payment) : undefined;
-    if (tooMuch !== undefined) return tooMuch;
-    if (payment.endsEarly && !(await deadlines.read(payment))) {
-      events.emit("denied", () => ({ ...factsOf(payment), by: "deadline" }));
-      return await release(seller, payment, refusal(payment.route, payment.occasion, "payment_expired"));
-    }
-    // Asked last: only a good payment may be the one that finds out whether settlement works again.
-    const waitSeconds = facilitator.admit(offer.requirements, payment.payer);
-    if (waitSeconds > 0) {
-      events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
-      return await release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
-    }
-    if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
-    payment.run(run);
-    isRunning = true;
-    if (events.hears("admitted")) events.emit("admitted", () => factsOf(payment));
-    return { kind: "run", admission: payment };
-  } finally {
-    if (!isRunning) {
-      run.end();
-      if (offer.settle === "metered") seller.exposure.releaseSoon(payment);
-    }
-  }
+function tellInvalid(
+  { events, now }: Seller,
+  payment: Payment,
+  { startedMs, reason }: { readonly startedMs: number; readonly reason: string },
+): void {
+  events.emit("invalid", () => ({ ...factsOf(payment), durationMs: now() - startedMs, reason }));
 }
 
 /** Counts one more run of a payer who may have others; or decides, if he may not have one more. */
@@ -408,6 +403,45 @@ async function beginRun(seller: Seller, payment: Payment, asked: SharedEntry | u
   if (run instanceof Run) return run;
   events.emit("denied", () => ({ ...factsOf(payment), by: run.by }));
   return release(seller, payment, tooManyPayments(run.retryAfterSeconds));
+}
+
+/** The last checks of what is configured: the seller's exposure, the chain's end of the payment, the lease. The run ends if one refuses. */
+async function checkLast(seller: Seller, payment: Payment, run: Run): Promise<Decision | undefined> {
+  const { deadlines, leases, events, exposure } = seller;
+  const { offer, claim } = payment;
+  let isGood = false;
+  try {
+    const tooMuch = offer.settle === "metered" ? await expose(seller, payment) : undefined;
+    if (tooMuch !== undefined) return tooMuch;
+    if (payment.endsEarly && !(await deadlines.read(payment))) {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "deadline" }));
+      return await release(seller, payment, refusal(payment.route, payment.occasion, "payment_expired"));
+    }
+    if (leases?.mayBeLost(claim) && (await leases.isLost(claim))) return respond(inProgress(payment.proof));
+    isGood = true;
+    return undefined;
+  } finally {
+    if (!isGood) {
+      run.end();
+      if (offer.settle === "metered") exposure.releaseSoon(payment);
+    }
+  }
+}
+
+/** The payment is good: its handler runs, unless settlement is paused. */
+function start(seller: Seller, payment: Payment, run: Run): Decision | Promise<Decision> {
+  const { facilitator, events, exposure } = seller;
+  // Asked last: only a good payment may be the one that finds out whether settlement works again.
+  const waitSeconds = facilitator.admit(payment.offer.requirements, payment.payer);
+  if (waitSeconds > 0) {
+    run.end();
+    if (payment.offer.settle === "metered") exposure.releaseSoon(payment);
+    events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
+    return release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
+  }
+  payment.run(run);
+  if (events.hears("admitted")) events.emit("admitted", () => factsOf(payment));
+  return { kind: "run", admission: payment };
 }
 
 /** A metered response goes out before it is paid: only if the seller's limits, and what the payer has on chain, allow it. */
@@ -499,50 +533,56 @@ export async function finish(seller: Seller, payment: Payment, given: HandlerRes
   return released;
 }
 
-/** Rejects if the store fails before the facilitator was told. */
-async function charge(
+/** Whether the response is charged, and how much. Rejects if the store fails before the facilitator was told. */
+function charge(
   seller: Seller,
   payment: Payment,
   response: HandlerResponse,
   amount: ClosedAmount | "contradicted",
 ): Promise<Release> {
-  const { settler, bodies, logger, now } = seller;
-  const { route, hooks, claim, payer, occasion, counted } = payment;
-  const { network } = payment.offer.requirements;
+  const { route, counted, payer, offer } = payment;
   const isPlainSale = route.chargeable === undefined && response.status >= 200 && response.status < 300;
   const verdict = isPlainSale || isCharged(payment, response, seller);
-  if (verdict === "unknown") {
-    await payment.giveUp("not_chargeable");
-    return { kind: "replace", response: notDecided() };
-  }
+  if (verdict === "unknown") return keep(payment, "not_chargeable", { kind: "replace", response: notDecided() });
   if (!verdict) {
     if (isClientsDoing(response.status)) counted?.abandon({ isRequests: true });
-    await payment.giveUp("not_chargeable");
-    return uncharged(response, notChargedHeaders(payer, network));
+    return keep(payment, "not_chargeable", uncharged(response, notChargedHeaders(payer, offer.requirements.network)));
   }
   if (response.isCutShort === true) {
-    logger.error("response_cut_short", { route: route.key, remedy: "the body is shorter than its Content-Length" });
-    await payment.giveUp("not_chargeable");
-    return { kind: "replace", response: cutShort() };
+    seller.logger.error("response_cut_short", {
+      route: route.key,
+      remedy: "the body is shorter than its Content-Length",
+    });
+    return keep(payment, "not_chargeable", { kind: "replace", response: cutShort() });
   }
   if (typeof amount !== "bigint") {
-    const instead = withoutAmount(seller, payment, amount);
-    await payment.giveUp("not_chargeable");
-    return { kind: "replace", response: instead };
+    return keep(payment, "not_chargeable", { kind: "replace", response: withoutAmount(seller, payment, amount) });
   }
+  return settle(seller, payment, response, amount);
+}
+
+/** Nothing is charged. */
+async function keep(payment: Payment, reason: CancelReason, released: Release): Promise<Release> {
+  await payment.giveUp(reason);
+  return released;
+}
+
+/** The money moves, unless a hook denies it or it is too late. The response goes out with its receipt, or another one in its place. */
+async function settle(seller: Seller, payment: Payment, response: HandlerResponse, amount: bigint): Promise<Release> {
+  const { settler, bodies, now } = seller;
+  const { route, hooks, claim, payer, occasion, counted } = payment;
   const charged: PendingPayment =
     amount === payment.offer.amount ? payment : withAmount<PendingPayment>(payment, amount);
   const isAsked = !hooks.isSilent && hooks.asks("beforeSettle");
   const denial = isAsked ? await hooks.ask("beforeSettle", settlingContextOf(charged, response)) : undefined;
   if (denial !== undefined) {
     await payment.giveUp("denied");
-    const receipt = deniedReceipt(denial, payer, network);
+    const receipt = deniedReceipt(denial, payer, payment.offer.requirements.network);
     return { kind: "replace", response: await denied(denial, { route, occasion, receipt }) };
   }
   if (payment.settleByMs - now() < SETTLEMENT_MARGIN_MS) {
     counted?.reject();
-    await payment.giveUp("expired");
-    return { kind: "replace", response: expired() };
+    return await keep(payment, "expired", { kind: "replace", response: expired() });
   }
   const { status, headers, body } = response;
   const stored = body === undefined ? undefined : { status, headers, body };
@@ -624,7 +664,7 @@ async function validate(seller: Seller, matched: MatchedRequest, payment: Paymen
 }
 
 /** The digest of a request's body; or the response, if it has none. */
-async function digestBody(seller: Seller, matched: MatchedRequest, read: ReadPayment): Promise<string | Decision> {
+function digestBody(seller: Seller, matched: MatchedRequest, read: ReadPayment): string | Promise<string | Decision> {
   let refused: Responded | undefined;
   const isGood = async () => {
     const asked = await askFirst(seller, new Payment(seller, matched, read, ""));
@@ -632,9 +672,12 @@ async function digestBody(seller: Seller, matched: MatchedRequest, read: ReadPay
     refused = asked;
     return false;
   };
-  const digest = await matched.request.digestBody?.({ timer: seller.timer, isGood });
-  if (refused !== undefined) return refused;
-  return typeof digest === "string" ? digest : unbound(seller, matched, digest);
+  const digesting = matched.request.digestBody?.({ timer: seller.timer, isGood });
+  if (typeof digesting === "string") return digesting;
+  return Promise.resolve(digesting).then((digest) => {
+    if (refused !== undefined) return refused;
+    return typeof digest === "string" ? digest : unbound(seller, matched, digest);
+  });
 }
 
 /** A payment cannot be bound to a body that has no digest. */

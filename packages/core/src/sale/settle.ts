@@ -135,6 +135,9 @@ function markOf({ isUnproven = false }: SettlementStart): Pick<Transition, "mark
   return { mark: isUnproven ? "unproven" : null };
 }
 
+/** Whether the record says how the settlement ended, see {@link Settler.#record}. */
+type Recorded = "done" | "overtaken" | "repeated" | "failed";
+
 /** After this time, a payment that is due may settle. */
 const DUE_RETRY_SECONDS = 5;
 
@@ -159,7 +162,7 @@ export class Settler {
     leases?.hold(claim);
     let isOurs = false;
     try {
-      isOurs = await store.transition({
+      const moving = store.transition({
         identity,
         from: start.from,
         to: "settling",
@@ -172,6 +175,7 @@ export class Settler {
         ...(start.response === undefined ? {} : { answer: start.response }),
         ...(isTakenOver ? markOf(start) : {}),
       });
+      isOurs = typeof moving === "boolean" ? moving : await moving;
     } finally {
       if (!isOurs) void leases?.drop(claim);
       // Its lease is the new owner's, or another process has it.
@@ -196,10 +200,12 @@ export class Settler {
     );
     const isNoted = reached.kind === "settled" && payment.asked?.asksAboutReceipts === true;
     let outcome = isNoted ? await noteOn(payment, reached, start) : reached;
-    let record = await this.#record(payment, outcome, start, startedMs);
+    let recording = this.#record(payment, outcome, start, startedMs);
+    let record = typeof recording === "string" ? recording : await recording;
     if (record === "repeated") {
       outcome = this.#doubt(payment, outcome);
-      record = await this.#record(payment, outcome, start, startedMs, true);
+      recording = this.#record(payment, outcome, start, startedMs, true);
+      record = typeof recording === "string" ? recording : await recording;
     }
     if (outcome.kind === "settled") this.#deps.runs.settled(payment);
     if (record === "overtaken") return { kind: "overtaken" };
@@ -275,18 +281,39 @@ export class Settler {
    * Writes the outcome down. `overtaken`: another run has the record. `repeated`: its transaction has paid for another payment.
    * `failed`: the store did not take it; the outcome stands, and the operator has to look.
    */
-  async #record(
+  #record(
     payment: PendingPayment,
     outcome: Outcome,
     start: SettlementStart,
     startedMs: number,
     isRepeated = false,
-  ): Promise<"done" | "overtaken" | "repeated" | "failed"> {
+  ): Recorded | Promise<Recorded> {
+    const { store, ledger } = this.#deps;
+    const { change, sold } = this.#changeTo(payment, outcome, start, { startedMs, isRepeated });
+    const changing = changeSurely(store, change);
+    if (changing !== true) return this.#recordLate(payment, outcome, { changing, change, sold });
+    if (sold !== undefined) ledger.settled(sold);
+    return "done";
+  }
+
+  /** As {@link Settler.#record}, if the store takes time, or has not changed the record. */
+  async #recordLate(
+    payment: PendingPayment,
+    outcome: Outcome,
+    {
+      changing,
+      change,
+      sold,
+    }: {
+      readonly changing: boolean | Promise<boolean>;
+      readonly change: Transition;
+      readonly sold: KeptSale | undefined;
+    },
+  ): Promise<Recorded> {
     const { store, leases, logger, ledger } = this.#deps;
     const { identity, owner } = payment.claim;
-    const { change, sold } = this.#changeTo(payment, outcome, start, { startedMs, isRepeated });
     try {
-      if (await changeSurely(store, change)) {
+      if (await changing) {
         if (sold !== undefined) ledger.settled(sold);
         return "done";
       }
@@ -452,18 +479,23 @@ export function settlingContextOf(payment: PendingPayment, responded: RespondedP
  * Changes a record. If the store fails, it is asked once more, since a connection that broke may be there again. Rejects if it fails twice.
  * Otherwise a response that was delivered would count as lost, and the handler would run once more for a duplicate.
  */
-export async function changeSurely(
+export function changeSurely(
   store: Pick<PaymentStore, "transition" | "find">,
   change: Transition,
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   try {
-    return await store.transition(change);
+    const changing = store.transition(change);
+    return typeof changing === "boolean" ? changing : Promise.resolve(changing).catch(() => changeAgain(store, change));
   } catch {
-    if (await store.transition(change)) return true;
-    // The first call may have changed it.
-    const record = await store.find(change.identity);
-    return record?.owner === (change.newOwner ?? change.owner) && record.state === change.to;
+    return changeAgain(store, change);
   }
+}
+
+async function changeAgain(store: Pick<PaymentStore, "transition" | "find">, change: Transition): Promise<boolean> {
+  if (await store.transition(change)) return true;
+  // The first call may have changed it.
+  const record = await store.find(change.identity);
+  return record?.owner === (change.newOwner ?? change.owner) && record.state === change.to;
 }
 
 /**

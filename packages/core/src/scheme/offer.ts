@@ -69,6 +69,19 @@ export function createOffer(
   });
 }
 
+const boundTerms = new WeakMap<PaymentRequirements, string>();
+
+/** The terms that a payment is bound to, as JSON: scheme, network, asset, recipient and amount. */
+export function boundTermsOf(requirements: PaymentRequirements): string {
+  let terms = boundTerms.get(requirements);
+  if (terms === undefined) {
+    const { scheme, network, asset, payTo, amount } = requirements;
+    terms = JSON.stringify([scheme, canonicalNetwork(network), asset, payTo, amount]);
+    boundTerms.set(requirements, terms);
+  }
+  return terms;
+}
+
 /** What a handler may take of a payment. */
 export function authorizedBy({ asset, amount, isInDollars }: Offer, maximum: bigint = amount): Authorized {
   return { maximum, decimals: asset.decimals, isInDollars };
