@@ -224,14 +224,22 @@ const CORS: readonly Case[] = [
 ];
 
 /** A key without a route, and the route of a wider key. */
-const NARROWER: readonly Case[] = casesOf(
-  { app: [table(), get({ 4: "/*", 5: "/*all" }), proxy("/paid")], keys: ["/*all", "/paid/secret"] },
-  [
+const NARROWER: readonly Case[] = [
+  ...casesOf({ app: [table(), proxy("/paid/x"), get("/paid/:a/:b")], keys: ["/paid/x/secret", "/paid/:a/:b"] }, [
+    [
+      "narrower-param-options",
+      "OPTIONS /paid/x/secret",
+      "preflight",
+      "Its path goes to a route that is another key's.",
+    ],
+    ["narrower-param-other", "OPTIONS /paid/x/other", "free", "The other key has a route that is written like it."],
+  ]),
+  ...casesOf({ app: [table(), get({ 4: "/*", 5: "/*all" }), proxy("/paid")], keys: ["/*all", "/paid/secret"] }, [
     ["narrower-options", "OPTIONS /paid/secret", "preflight", "The wider key's route is no reason to run the other's."],
     ["narrower-options-other", "OPTIONS /paid/other", "free", "Here the wider key's route alone has a price."],
     ["narrower-post", "POST /paid/secret", "priced", "By any other method."],
-  ],
-);
+  ]),
+];
 
 /** Express parses some URLs into a text of another length, and cuts mounts off the one that came. */
 const CUT: readonly Case[] = [

@@ -49,8 +49,8 @@ export interface Bound<T> {
   readonly handlers: ReadonlyMap<object, Binding<T>>;
   /** Of the table itself, for keys without a handler. */
   readonly inFront: Binding<T>;
-  /** The routes that are written like a key. */
-  readonly routes: ReadonlySet<object>;
+  /** Keys that a route is written like. */
+  readonly written: Keys<T>;
   /** Of functions that take every path. */
   readonly everywhere: Binding<T>;
 }
@@ -61,9 +61,9 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
   const priced = new Set(table.entries.filter(({ value }) => !value.isFree));
   const handlers = new Map<object, Binding<T>>();
   if (view.isReadable === false || mounted.mounts.length === 0) {
-    return { handlers, inFront: byPath(priced), routes: new Set(), everywhere: byPath(priced) };
+    return { handlers, inFront: byPath(priced), written: NO_KEYS, everywhere: byPath(priced) };
   }
-  const { pairs, own, routes } = bindWhole(table, mounted);
+  const { pairs, own, written } = bindWhole(table, mounted);
   const rest = new Set([...priced].filter((entry) => !own.has(entry)));
   const whole = group(pairs);
   const start = view.handlers.findIndex(({ handler }) => handler === gate);
@@ -88,9 +88,9 @@ export function bindKeys<T extends Priceable>(table: RouteTable<T>, mounted: Mou
     else if (binding.whole.size + keys.size + passing.size > 0) handlers.set(handler, binding);
   }
   // A function of the seller's may call the table behind its own handlers.
-  if (view.mountsOf(gate).length === 0) return { handlers, inFront: byPath(priced), routes, everywhere };
+  if (view.mountsOf(gate).length === 0) return { handlers, inFront: byPath(priced), written, everywhere };
   const known = new Set([...met.values()].flat());
-  return { handlers, inFront: byPath(new Set([...rest].filter((entry) => !known.has(entry)))), routes, everywhere };
+  return { handlers, inFront: byPath(new Set([...rest].filter((entry) => !known.has(entry)))), written, everywhere };
 }
 
 /** A key without a handler of its own, and those that get its path: behind the table, or else those that are mounted before it. */
@@ -141,8 +141,8 @@ export interface Whole<T> {
   readonly pairs: readonly Pair<T>[];
   /** Keys of which no other handler gets a request, if it is not on the way: their routes say all that the key says. */
   readonly own: Keys<T>;
-  /** The routes that are written like a key. */
-  readonly routes: ReadonlySet<object>;
+  /** Keys that a route is written like. */
+  readonly written: Keys<T>;
 }
 
 /** Finds the handlers that are a key's own. */
@@ -168,7 +168,7 @@ export function bindWhole<T extends Priceable>(table: RouteTable<T>, mounted: Mo
   return {
     pairs: [...written, ...mounts, ...others],
     own: new Set([...general, ...atMounts, ...elsewhere.map(([, entry]) => entry)]),
-    routes: new Set(written.map(([route]) => route)),
+    written: new Set(written.map(([, entry]) => entry)),
   };
 }
 

@@ -255,8 +255,7 @@ export class ResolvedTable<T extends Priceable> {
     const taker = entries.length === 0 ? undefined : this.#home.view.receiversOf(method, path).find(isKeys);
     const price = priceOf(taker === undefined ? entries : this.keysAt(taker.handler), method);
     if (price.kind !== "preflight") return price;
-    const isOwn = (entry: RouteEntry<T>) => this.#ownOf.get(entry)?.some((handler) => this.#bound.routes.has(handler));
-    return entries.every(isOwn) ? FREE : price;
+    return entries.every((entry) => this.#bound.written.has(entry)) ? FREE : price;
   }
 
   /** Whether a route that no key is for takes a request by name. One that takes the path of the key, too, is a page for many. */
