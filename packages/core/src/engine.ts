@@ -64,6 +64,7 @@ import type { GateResponse } from "./sale/answers.js";
 import { SignatureChecks } from "./sale/check-payment.js";
 import type { Decision } from "./sale/decision.js";
 import { Deliveries, PendingWrites } from "./sale/delivery.js";
+import { Expiries } from "./sale/expiries.js";
 import { InFlight } from "./sale/in-flight.js";
 import { createRetryTokens } from "./sale/proof.js";
 import { type Recovery, SettlementRecovery } from "./sale/recover.js";
@@ -319,6 +320,7 @@ function createParts(settings: Settings) {
   const openStore = new OpenStore({ store, quoteSecret: settings.quoteSecret, findings, now });
   const leases = store.renew === undefined ? undefined : new Leases({ store, logger, now, timer });
   const inFlight = new InFlight();
+  const expiries = new Expiries({ now, timer });
   const draining = new Draining({ inFlight, timer, now });
   const writes = new PendingWrites();
   const runs = new Runs({ maxPerPayer: settings.maxRunsPerPayer, rpc, logger, now, shared: store.runs, writes });
@@ -380,7 +382,8 @@ function createParts(settings: Settings) {
     ...{ bodies, deliveries },
   });
   const seller: Seller = {
-    ...{ facilitator, store, openStore, leases, inFlight, draining, runs, exposure, deadlines, settledRuns, replay },
+    ...{ facilitator, store, openStore, leases, inFlight, expiries, draining, runs, exposure, deadlines },
+    ...{ settledRuns, replay },
     ...{ settler, listings, deliveries, receipts, events, findings, logger, bodies, tokens, now, timer },
     ...{ isDurable: isShared, relayExtensionResponses },
     publicUrls: settings.publicUrls,

@@ -14,7 +14,6 @@ import type { CancelReason, PaymentEvents } from "../events/events.js";
 import type { Hooks } from "../events/hooks.js";
 import type { FacilitatorRequest } from "../facilitator/facilitator.js";
 import type { LateCheck } from "../facilitator/pool-member.js";
-import type { StartTimer } from "../options.js";
 import type { ChallengeOccasion } from "../pricing/challenge.js";
 import { CHARGE, type PricedRoute } from "../pricing/priced-route.js";
 import type { Place } from "../pricing/resource.js";
@@ -33,6 +32,7 @@ import { expired, type GateResponse, type Headers } from "./answers.js";
 import type { HandlerResponse, Release } from "./charge.js";
 import type { HeldAdmission } from "./decision.js";
 import type { Deliveries, Proof } from "./delivery.js";
+import type { Expiries } from "./expiries.js";
 import {
   type ChargedAmount,
   HandlerSignal,
@@ -67,16 +67,13 @@ export interface PaymentDeps extends MeteringDeps {
   readonly listings: Pick<Listings, "note">;
   readonly events: PaymentEvents;
   readonly now: () => number;
-  readonly timer: StartTimer;
+  readonly expiries: Pick<Expiries, "add" | "remove">;
   /** The handler has responded. Never rejects. */
   readonly finish: (payment: Payment, response: HandlerResponse) => Promise<Release>;
 }
 
 /** The first request with a payment is its payer's. */
 const FIRST: Proof = Object.freeze({ isPayers: true });
-
-/** Node fires at once when a timer is longer than this. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** A payment for one of our offers. */
 export class Payment implements PaidRequest, HeldAdmission {
@@ -123,7 +120,8 @@ export class Payment implements PaidRequest, HeldAdmission {
   /** The headers of the hook `onPaid`. */
   added: Headers | undefined;
   handlerSignal: HandlerSignal | undefined;
-  stopTimer: (() => void) | undefined;
+  /** From when on it cannot settle, in Unix milliseconds. */
+  tooLateMs: number;
   isCancelTold: boolean;
   expiryListener: ((instead: Promise<GateResponse>) => void) | undefined;
 
@@ -196,7 +194,7 @@ export class Payment implements PaidRequest, HeldAdmission {
     this.isKept = false;
     this.added = undefined;
     this.handlerSignal = undefined;
-    this.stopTimer = undefined;
+    this.tooLateMs = 0;
     this.isCancelTold = false;
     this.expiryListener = undefined;
   }
@@ -229,7 +227,8 @@ export class Payment implements PaidRequest, HeldAdmission {
   run(counted: Run): void {
     this.counted = counted;
     this.startedMs = this.deps.now();
-    this.startTimer(this.startedMs);
+    this.tooLateMs = this.settleByMs - SETTLEMENT_MARGIN_MS + 1;
+    this.deps.expiries.add(this);
     if (this.offer.settle === "metered") this.meter(counted);
     else if (this.scheme.allowsLess) this.amount = new MeteredAmount(this.offer, this.route.unmetered ?? "maximum");
     else this.amount = new WholeAmount(this.offer);
@@ -254,17 +253,6 @@ export class Payment implements PaidRequest, HeldAdmission {
     const metering = new MeteredStream(about, this.deps);
     this.amount = amount;
     this.metering = metering;
-  }
-
-  /** The clock decides when it is too late to settle: a timer that fires early is started again. */
-  private startTimer(nowMs: number): void {
-    const { now, timer } = this.deps;
-    const atMs = this.settleByMs - SETTLEMENT_MARGIN_MS + 1;
-    const act = () => {
-      if (now() < atMs) this.startTimer(now());
-      else this.expire();
-    };
-    this.stopTimer = timer(act, Math.min(Math.max(atMs - nowMs, 0), MAX_DELAY_MS));
   }
 
   // How it ends: each of these is called once, but for `handlerEnded` and `leave`.
@@ -292,7 +280,7 @@ export class Payment implements PaidRequest, HeldAdmission {
   }
 
   /** It is too late to settle. The client is answered before the handler hears of it. */
-  private expire(): void {
+  expire(): void {
     this.deps.deadlines.handlerEnded(this, this.startedMs);
     if (this.metering?.isLive) this.metering.stop("expired");
     else {
@@ -349,11 +337,11 @@ export class Payment implements PaidRequest, HeldAdmission {
 
   /** The handler responded: from here on it cannot run out of time. */
   end(): void {
-    this.stopTimer?.();
+    this.deps.expiries.remove(this);
   }
 
   leave(): void {
-    this.stopTimer?.();
+    this.end();
     this.tell("client_gone");
   }
 

@@ -509,7 +509,7 @@ async function settleThenRun(seller: Seller, payment: Payment, isVerified: boole
 export async function finish(seller: Seller, payment: Payment, given: HandlerResponse): Promise<Release> {
   const { inFlight, leases, logger, events, now } = seller;
   const { claim, startedMs, counted } = payment;
-  payment.stopTimer?.();
+  seller.expiries.remove(payment);
   if (payment.endsEarly) seller.deadlines.handlerEnded(payment, startedMs);
   if (events.hears("responded")) {
     events.emit("responded", () => ({ ...factsOf(payment), durationMs: now() - startedMs }));

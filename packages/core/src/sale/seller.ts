@@ -4,6 +4,7 @@
  * @module
  */
 import type { FacilitatorPool } from "../facilitator/pool.js";
+import type { StartTimer } from "../options.js";
 import type { PublicUrlSettings } from "../pricing/resource.js";
 import type { Deadlines } from "../steps/deadline.js";
 import type { Draining } from "../steps/draining.js";
@@ -34,6 +35,8 @@ export interface Seller extends PaymentDeps {
   readonly draining: Pick<Draining, "isRefusing">;
   readonly runs: Runs;
   readonly deadlines: Deadlines;
+  /** For bodies that are read before the claim. */
+  readonly timer: StartTimer;
   readonly settledRuns: SettledRuns;
   readonly replay: Replay;
   readonly bodies: OwnBodies;

@@ -16,7 +16,6 @@ import type { Listings } from "../steps/listings.js";
 import { type Leases, nextOwner } from "../store/leases.js";
 import type { KeptSale } from "../store/memory-ledger.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
-import type { NewLedgerEntry } from "../store/shared-ledger.js";
 import {
   contextOf,
   factsOf,
@@ -336,46 +335,38 @@ export class Settler {
     outcome: Outcome,
     start: SettlementStart,
     { startedMs, isRepeated }: { readonly startedMs: number; readonly isRepeated: boolean },
-  ): { readonly change: Transition; readonly sold: KeptSale | undefined } {
+  ): { readonly change: Change; readonly sold: KeptSale | undefined } {
     const { leases, ledger, now, facilitator: pool } = this.#deps;
     const { claim } = payment;
     const { identity, owner } = claim;
-    const isShared = leases !== undefined;
-    const { isAtWork, ...after } =
-      claim.mode === "metered" && isStreamed(payment, start)
-        ? changesAfterStream(payment, outcome, { isShared })
-        : changesAfter(outcome, start, { claim, isShared });
+    const change: Change = { identity, from: "settling", owner, leaseUntilMs: null, to: outcome.kind };
     // Which facilitator has the payment: none if it was never sent, otherwise the one that was told.
     const told = start.facilitator ?? pool.facilitatorOf(identity);
-    const holder: Pick<Transition, "facilitator"> =
-      outcome.kind === "unsent"
-        ? { facilitator: null }
-        : start.facilitator !== undefined || told === undefined
-          ? {}
-          : { facilitator: told };
-    if (!isAtWork) void leases?.drop(claim);
-    const leaseUntilMs = isAtWork && leases !== undefined ? leases.fromNow() : null;
+    if (outcome.kind === "unsent") change.facilitator = null;
+    else if (start.facilitator === undefined && told !== undefined) change.facilitator = told;
+    const isShared = leases !== undefined;
+    const isAtWork =
+      claim.mode === "metered" && isStreamed(payment, start)
+        ? changeStreamed(change, payment, outcome, isShared)
+        : changeHeld(change, outcome, start, { claim, isShared });
+    if (isAtWork && isShared) change.leaseUntilMs = leases.fromNow();
+    else void leases?.drop(claim);
     let sold: KeptSale | undefined;
-    const recorded: { entry?: NewLedgerEntry; transaction?: string } = {};
     if (outcome.kind === "settled") {
       const { receipt } = outcome;
       if (!isRepeated && receipt.transaction !== "") {
         const { network, transaction } = receipt;
         // In one spelling.
         const id = HEX.test(transaction) ? `0x${transaction.slice(-64).toLowerCase()}` : transaction;
-        recorded.transaction = `${canonicalNetwork(network)}|${id}`;
+        change.transaction = `${canonicalNetwork(network)}|${id}`;
       }
       const settledAtMs = now();
       sold = ledger.sold(payment, {
         ...{ receipt, settledAtMs, latencyMs: settledAtMs - startedMs, facilitator: told },
         attempt: start.attempt ?? (start.from === "claimed" || start.from === "metering" ? 1 : 2),
       });
-      if (sold.entry !== undefined) recorded.entry = sold.entry;
+      if (sold.entry !== undefined) change.entry = sold.entry;
     }
-    const change: Transition = {
-      ...{ identity, from: "settling", owner, leaseUntilMs },
-      ...{ ...holder, ...after, ...recorded },
-    };
     return { change, sold };
   }
 
@@ -498,49 +489,68 @@ async function changeAgain(store: Pick<PaymentStore, "transition" | "find">, cha
   return record?.owner === (change.newOwner ?? change.owner) && record.state === change.to;
 }
 
+/** A transition in the making. */
+type Change = { -readonly [Field in keyof Transition]: Transition[Field] };
+
 /**
- * The state of the record once the outcome is known, and what it keeps and forgets. `isAtWork`: the client has yet to get the
- * response, or an unknown outcome is asked for again. Other processes see to it if this one dies.
+ * The state of the record once the outcome is known, and what it keeps and forgets.
+ *
+ * @returns Whether the client has yet to get the response, or an unknown outcome is asked for again. Other processes see to it if this one
+ *   dies.
  */
-function changesAfter(
+function changeHeld(
+  change: Change,
   outcome: Outcome,
   start: SettlementStart,
   { claim, isShared }: { readonly claim: ClaimRequest; readonly isShared: boolean },
-): Pick<Transition, "to"> & Partial<Transition> & { readonly isAtWork?: boolean } {
-  const { kind } = outcome;
-  if (kind === "rejected") return { to: kind, receipt: outcome.receipt, request: null, answer: null, identifier: null };
-  if (kind !== "settled") return { to: kind, isAtWork: isShared && kind === "unknown" };
-  const changes = { receipt: outcome.receipt, request: null } as const;
+): boolean {
+  if (outcome.kind === "rejected") {
+    change.receipt = outcome.receipt;
+    change.request = null;
+    change.answer = null;
+    change.identifier = null;
+    return false;
+  }
+  if (outcome.kind !== "settled") return isShared && outcome.kind === "unknown";
+  change.receipt = outcome.receipt;
+  change.request = null;
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
   if (start.waiting === undefined) {
-    return start.response === undefined
-      ? { ...changes, to: "owed" }
-      : { ...changes, to: kind, mark: "undelivered", newOwner: nextOwner() };
+    if (start.response === undefined) change.to = "owed";
+    else {
+      change.mark = "undelivered";
+      change.newOwner = nextOwner();
+    }
+    return false;
   }
   // A payment with an identifier may fetch its response again.
   const isGone = start.waiting.keepsResponse();
   if ((claim.identifier !== undefined || isGone) && start.response !== undefined) {
-    return { ...changes, to: kind, ...(isGone ? {} : { delivers: true }) };
+    if (!isGone) change.delivers = true;
+    return false;
   }
   // Until it is delivered, the response stays for other processes.
-  return isShared ? { ...changes, to: kind, isAtWork: true } : { ...changes, to: kind, answer: null };
+  if (!isShared) change.answer = null;
+  return isShared;
 }
 
-/** As {@link changesAfter}, for a response that is out. Nothing is kept, and no other run makes it anew. */
-function changesAfterStream(
-  payment: PendingPayment,
-  outcome: Outcome,
-  { isShared }: { readonly isShared: boolean },
-): ReturnType<typeof changesAfter> {
+/** As {@link changeHeld}, for a response that is out. Nothing is kept, and no other run makes it anew. */
+function changeStreamed(change: Change, payment: PendingPayment, outcome: Outcome, isShared: boolean): boolean {
   switch (outcome.kind) {
     case "settled":
-      return { to: "settled", receipt: outcome.receipt, request: null };
+      change.receipt = outcome.receipt;
+      change.request = null;
+      return false;
     case "rejected":
-      return { to: "due", receipt: outcome.receipt };
+      change.to = "due";
+      change.receipt = outcome.receipt;
+      return false;
     case "unsent":
-      return { to: "due", receipt: unsentReceipt(payment) };
+      change.to = "due";
+      change.receipt = unsentReceipt(payment);
+      return false;
     default:
-      return { to: outcome.kind, isAtWork: isShared };
+      return isShared;
   }
 }
 
