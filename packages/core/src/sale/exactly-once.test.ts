@@ -4,7 +4,7 @@
  *
  * @module
  */
-
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { FacilitatorError } from "../errors.js";
@@ -60,7 +60,11 @@ function createWorld() {
     ends: [] as End[],
   };
 
-  shop.facilitator.settles = async () => settleIn(world);
+  // Money takes longer to move than a response that was decided takes to be read here.
+  shop.facilitator.settles = async () => {
+    await setImmediate();
+    return settleIn(world);
+  };
 
   async function run(): Promise<void> {
     const decision = await shop.pay();

@@ -109,8 +109,8 @@ export interface Attempt {
   readonly isRepeated: boolean;
   /** `false`: nobody has verified the payment. */
   readonly isVerified?: boolean | undefined;
-  /** Gets what the facilitator says about declared extensions, however the settlement ends. */
-  readonly onExtensionResponses?: (responses: ExtensionResponses | undefined) => void;
+  /** Is set to what the facilitator says about declared extensions, however the settlement ends. */
+  extensionResponses?: ExtensionResponses | undefined;
 }
 
 /** What finding an outcome takes. */
@@ -137,12 +137,14 @@ export async function moveMoney(attempt: Attempt, deps: OutcomeDeps): Promise<Ou
   let outcome = isRepeated ? await searchChain(payment, deps) : undefined;
   if (outcome === undefined) {
     try {
-      const response = await deps.facilitator.settle(request, {
-        ...{ payment: claim.identity, payer },
-        ...(isVerified === false ? { isVerified } : {}),
-        ...(facilitator === undefined ? {} : { facilitator }),
-      });
-      if (response.extensionResponses !== undefined) attempt.onExtensionResponses?.(response.extensionResponses);
+      const about: { payment: string; payer: string; isVerified?: boolean; facilitator?: string } = {
+        payment: claim.identity,
+        payer,
+      };
+      if (isVerified === false) about.isVerified = isVerified;
+      if (facilitator !== undefined) about.facilitator = facilitator;
+      const response = await deps.facilitator.settle(request, about);
+      attempt.extensionResponses = response.extensionResponses;
       const judged = judge(attempt, response, deps);
       outcome = judged instanceof Promise ? await judged : judged;
     } catch (error) {

@@ -136,7 +136,7 @@ export class Payment implements PaidRequest, HeldAdmission {
     const target = request.mountPath + request.path + request.search;
     // JSON keeps apart what differs. This is one list.
     const bound = `${JSON.stringify([key, method, target, bodyDigest]).slice(0, -1)},${boundTermsOf(offer.requirements).slice(1)}`;
-    const claim: ClaimRequest = {
+    const claim: { -readonly [Field in keyof ClaimRequest]: ClaimRequest[Field] } = {
       identity,
       binding: hash("sha256", bound, "base64url"),
       mode: offer.settle,
@@ -146,8 +146,10 @@ export class Payment implements PaidRequest, HeldAdmission {
       hasBody: bodyDigest !== "",
       owner: nextOwner(),
       expiresAtMs: read.expiresAtMs,
-      ...(identifier === undefined ? {} : { identifier }),
     };
+    if (identifier !== undefined) claim.identifier = identifier;
+    // As long as the handler may run, where the store cannot renew it.
+    claim.leaseUntilMs = read.expiresAtMs;
     const occasion = {
       url,
       method,

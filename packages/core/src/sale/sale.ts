@@ -258,7 +258,7 @@ async function claim(seller: Seller, payment: Payment, untilMs: number): Promise
   const { claim } = payment;
   for (;;) {
     const askedMs = now();
-    const claiming = store.claim({ ...claim, leaseUntilMs: leases?.fromNow() ?? claim.expiresAtMs });
+    const claiming = store.claim(leases === undefined ? claim : { ...claim, leaseUntilMs: leases.fromNow() });
     const claimed = "kind" in claiming ? claiming : await claiming;
     if (claimed.kind === "identifier_taken") {
       events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));

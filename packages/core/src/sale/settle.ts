@@ -17,6 +17,7 @@ import { type Leases, nextOwner } from "../store/leases.js";
 import type { KeptSale } from "../store/memory-ledger.js";
 import type { ClaimRequest, PaymentState, PaymentStore, StoredAnswer, Transition } from "../store/payment-store.js";
 import {
+  type Attempt,
   contextOf,
   factsOf,
   moveMoney,
@@ -184,19 +185,16 @@ export class Settler {
     inFlight.settling(claim, start.waiting?.client);
 
     const startedMs = now();
-    let extensionResponses: ExtensionResponses | undefined;
-    const reached = await moveMoney(
-      {
-        payment,
-        facilitator: start.facilitator,
-        isRepeated: start.from === "unknown" || start.from === "settling",
-        isVerified: start.isVerified,
-        onExtensionResponses(responses) {
-          extensionResponses = listings.note({ payment, operation: "settle", responses });
-        },
-      },
-      this.#deps,
-    );
+    const attempt: Attempt = {
+      payment,
+      facilitator: start.facilitator,
+      isRepeated: start.from === "unknown" || start.from === "settling",
+      isVerified: start.isVerified,
+      extensionResponses: undefined,
+    };
+    const reached = await moveMoney(attempt, this.#deps);
+    const responses = attempt.extensionResponses;
+    const extensionResponses = responses && listings.note({ payment, operation: "settle", responses });
     const isNoted = reached.kind === "settled" && payment.asked?.asksAboutReceipts === true;
     let outcome = isNoted ? await noteOn(payment, reached, start) : reached;
     let recording = this.#record(payment, outcome, start, startedMs);

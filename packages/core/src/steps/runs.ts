@@ -105,8 +105,9 @@ export class Run {
   /** The client got its response, or the handler did not run. */
   end(): void {
     const { runs, key, byPayer } = this.#place;
-    runs.delete(this);
-    if (runs.size === 0 && byPayer.get(key) === runs) byPayer.delete(key);
+    const at = runs.indexOf(this);
+    if (at >= 0) runs.splice(at, 1);
+    if (runs.length === 0 && byPayer.get(key) === runs) byPayer.delete(key);
     this.#shared?.remove();
   }
 
@@ -148,9 +149,9 @@ export class Run {
 
 /** The runs of one payer, among those of all. */
 interface Place {
-  readonly runs: Set<Run>;
+  readonly runs: Run[];
   readonly key: string;
-  readonly byPayer: Map<string, Set<Run>>;
+  readonly byPayer: Map<string, Run[]>;
 }
 
 const NONE: readonly Run[] = Object.freeze([]);
@@ -158,7 +159,7 @@ const NONE: readonly Run[] = Object.freeze([]);
 /** The runs of all payers, in this process. */
 export class Runs {
   readonly #deps: RunsDeps;
-  readonly #byPayer = new Map<string, Set<Run>>();
+  readonly #byPayer = new Map<string, Run[]>();
   /** Whether the runs of all processes count. */
   readonly isShared: boolean;
   /** Questions to nodes that wait for a response, by payer and asset. */
@@ -251,7 +252,9 @@ export class Runs {
   /** A payment has settled: its runs are paid for. */
   settled(payment: Payment): void {
     const nowMs = this.#deps.now();
-    for (const run of this.#byPayer.get(keyOf(payment)) ?? NONE) {
+    const runs = this.#byPayer.get(keyOf(payment)) ?? NONE;
+    // One that ends is taken out.
+    for (const run of runs.length > 1 ? [...runs] : runs) {
       if (run.untilMs <= nowMs) run.end();
       if (run.untilMs <= nowMs || run.identity !== payment.claim.identity) continue;
       // A balance that was read before is too high by now.
@@ -280,17 +283,18 @@ export class Runs {
     return [...runs];
   }
 
-  #forgetPast(runs: Iterable<Run> = []): void {
+  #forgetPast(runs: readonly Run[]): void {
     const nowMs = this.#deps.now();
-    for (const run of runs) if (run.untilMs <= nowMs) run.end();
+    for (const run of [...runs]) if (run.untilMs <= nowMs) run.end();
   }
 
   #add(paid: PaidRequest, amount: bigint, shared: SharedEntry | undefined, key: string = keyOf(paid)): Run {
     if (this.#byPayer.size >= this.#sweepAt) this.#sweep();
-    const runs = this.#byPayer.get(key) ?? new Set();
+    const runs = this.#byPayer.get(key) ?? [];
     const place = { runs, key, byPayer: this.#byPayer };
     const run = new Run(paid, amount, { nowMs: this.#deps.now(), place, shared });
-    this.#byPayer.set(key, runs.add(run));
+    runs.push(run);
+    this.#byPayer.set(key, runs);
     return run;
   }
 
