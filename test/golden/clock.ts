@@ -80,6 +80,7 @@ export class Clock {
   install(): () => void {
     const real = { setTimeout, clearTimeout, setInterval, clearInterval };
     const [realNow, realChance, realWarning] = [Date.now, Math.random, process.emitWarning];
+    const realTime = performance.now;
     const owner = {};
     const start = (every: boolean) =>
       ((act: (...args: unknown[]) => void, delayMs = 1, ...args: unknown[]) => {
@@ -88,6 +89,8 @@ export class Clock {
           () => void this.#waiting.delete(entry),
           () => {
             entry.atMs = this.#nowMs + Math.max(Number(delayMs), 1);
+            // Behind all others that are due at the same moment.
+            this.#waiting.delete(entry);
             this.#waiting.add(entry);
           },
         );
@@ -103,6 +106,7 @@ export class Clock {
       clearInterval: stop,
     });
     Date.now = this.now;
+    performance.now = this.now;
     // A seller whose facilitator answers from this very process is told that its table is not in that server's app.
     process.emitWarning = () => {};
     // Spreads retries of many sellers: here it would make each replay another.
@@ -110,6 +114,7 @@ export class Clock {
     return () => {
       Object.assign(globalThis, real);
       Date.now = realNow;
+      performance.now = realTime;
       process.emitWarning = realWarning;
       Math.random = realChance;
     };

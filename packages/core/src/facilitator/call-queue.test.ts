@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CallQueue } from "./call-queue.js";
+import { type Caller, CallQueue } from "./call-queue.js";
 import { createManualClock, quiet } from "./pool.fixture.js";
 
 const LIMITS = { inFlight: 8, waiting: 16 };
@@ -10,13 +10,26 @@ function createRoom() {
   const queue = new CallQueue(LIMITS, { longestWaitMs: 5_000, clock });
   const begun: string[] = [];
   const refused: string[] = [];
+  const inFlight: Caller[] = [];
   const enter = async (source: string, count: number) => {
     for (let at = 0; at < count; at++) {
-      void Promise.resolve(queue.enter(source)).then((isIn) => void (isIn ? begun : refused).push(source));
+      const caller = { source };
+      void Promise.resolve(queue.enter(caller)).then((isIn) => {
+        (isIn ? begun : refused).push(source);
+        if (isIn) inFlight.push(caller);
+      });
     }
     await quiet();
   };
-  return { clock, queue, begun, refused, enter };
+  /** The call of a source that is in flight for longest leaves. */
+  const leave = (source: string, ending?: "responded" | "too_many") => {
+    const [caller] = inFlight.splice(
+      inFlight.findIndex((one) => one.source === source),
+      1,
+    );
+    queue.leave(caller!, ending);
+  };
+  return { clock, queue, begun, refused, enter, leave };
 }
 
 const countOf = (list: readonly string[], source: string) => list.filter((each) => each === source).length;
@@ -36,40 +49,73 @@ test("a newcomer begins at once while others wait", async () => {
 });
 
 test("waiting sources take turns", async () => {
-  const { queue, begun, enter } = createRoom();
+  const { begun, enter, leave } = createRoom();
   for (const source of ["a", "b", "c", "d", "e", "f", "g", "h"]) await enter(source, 1);
   await enter("x", 3);
   await enter("y", 2);
-  for (const source of ["a", "b", "c", "d", "e", "f"]) queue.leave(source);
+  for (const source of ["a", "b", "c", "d", "e", "f"]) leave(source);
   await quiet();
   expect(begun.slice(8)).toEqual(["x", "y", "x", "y"]);
 });
 
 test("a call that waits too long is refused, and takes no place", async () => {
-  const { clock, queue, begun, refused, enter } = createRoom();
+  const { clock, begun, refused, enter, leave } = createRoom();
   await enter("a", 5);
   await clock.advance(5_000);
   expect([begun.length, refused.length]).toEqual([4, 1]);
-  queue.leave("a");
+  leave("a");
   await enter("a", 1);
   expect([begun.length, refused.length, clock.pendingMs.length]).toEqual([5, 1, 0]);
 });
 
 test("places close when the facilitator asks for fewer calls, and open again as it responds", async () => {
-  const { queue, begun, enter } = createRoom();
+  const { begun, enter, leave } = createRoom();
   const call = async (ending: "responded" | "too_many") => {
     await enter("x", 1);
-    queue.leave("x", ending);
+    leave("x", ending);
   };
   for (let at = 0; at < 5; at++) await call("too_many");
   await enter("a", 1);
   await enter("b", 1);
   expect(begun.slice(5)).toEqual(["a"]);
-  queue.leave("a", "responded");
+  leave("a", "responded");
   await quiet();
   expect(begun.slice(5)).toEqual(["a", "b"]);
-  queue.leave("b", "responded");
+  leave("b", "responded");
   for (let at = 0; at < 20; at++) await call("responded");
   await enter("c", 20);
   expect(countOf(begun, "c")).toBe(4);
+});
+
+test("while less than half of the places are taken, nobody is asked for a source, and later all are counted", async () => {
+  const queue = new CallQueue(LIMITS, { longestWaitMs: 5_000, clock: createManualClock() });
+  const asked = new Set<number>();
+  const callers = Array.from({ length: 9 }, (_, at): Caller => {
+    return {
+      get source() {
+        asked.add(at);
+        return "a";
+      },
+    };
+  });
+  const [first, second, third, fourth, ...others] = callers as [Caller, Caller, Caller, Caller, ...Caller[]];
+  const enter = (...some: Caller[]) => some.map((caller) => queue.enter(caller));
+  expect(enter(first, second, third, fourth)).toEqual([true, true, true, true]);
+  queue.leave(second, "responded");
+  expect(enter(second)).toEqual([true]);
+  expect([...asked]).toEqual([]);
+
+  // One source has half of the places, however late it is seen.
+  const [fifth] = others as [Caller];
+  const waits = queue.enter(fifth);
+  expect(waits).toBeInstanceOf(Promise);
+  expect(queue.enter({ source: "b" })).toBe(true);
+  queue.leave(third, "responded");
+  expect(await waits).toBe(true);
+  expect([...asked].sort()).toEqual([0, 1, 2, 3, 4]);
+
+  for (const caller of [first, second, fourth, fifth]) queue.leave(caller, "responded");
+  const [sixth] = others.slice(1) as [Caller];
+  expect(enter(sixth)).toEqual([true]);
+  expect(asked.has(5)).toBe(false);
 });

@@ -5,6 +5,8 @@
  * half of the places, two get a third each, and a newcomer finds one. After a 429 half of the places are closed, and each valid
  * response opens one again.
  *
+ * While less than half of the places are taken, there is one for any source: nobody is asked for its source then.
+ *
  * @module
  */
 import type { Clock } from "./circuit-breaker.js";
@@ -27,6 +29,12 @@ export const VERIFY_LIMITS: CallLimits = Object.freeze({ inFlight: 64, waiting: 
 /** For payments whose signature only a facilitator can check. Many of them at once are hardly honest. */
 export const UNSIGNED_LIMITS: CallLimits = Object.freeze({ inFlight: 8, waiting: 64 });
 
+/** A call that needs a place. */
+export interface Caller {
+  /** The same each time. `undefined`: all calls without a source are of one. */
+  readonly source: string | undefined;
+}
+
 interface Waiting {
   readonly begin: () => void;
 }
@@ -36,8 +44,9 @@ export class CallQueue {
   readonly #limits: CallLimits;
   readonly #time: QueueTime;
   #open: number;
-  #inFlight = 0;
-  readonly #inFlightOf = new Map<string, number>();
+  readonly #inFlight = new Set<Caller>();
+  /** By source. `undefined` while places are plenty. */
+  #inFlightOf: Map<string, number> | undefined;
   #waiting = 0;
   /** By source, the one that was served last at the end. */
   readonly #waitingOf = new Map<string, Set<Waiting>>();
@@ -49,41 +58,70 @@ export class CallQueue {
   }
 
   /** Waits for a place. `false`: too many calls wait already, or it has waited too long. Otherwise {@link leave} is called once. */
-  enter(source: string): boolean | Promise<boolean> {
-    const waiting = this.#waitingOf.get(source);
-    const inFlight = this.#inFlightOf.get(source) ?? 0;
-    if (waiting === undefined && inFlight < this.#open - this.#inFlight) {
-      this.#inFlight++;
-      this.#inFlightOf.set(source, inFlight + 1);
-      return true;
-    }
-    if ((waiting?.size ?? 0) >= this.#limits.waiting - this.#waiting) return false;
-    return this.#wait(source);
+  enter(caller: Caller): boolean | Promise<boolean> {
+    // Then nobody waits, either.
+    const isFree = this.#inFlightOf === undefined && this.#inFlight.size * 2 < this.#open;
+    if (isFree) this.#inFlight.add(caller);
+    return isFree || this.#enterCounted(caller);
   }
 
   /** The call has ended: with a valid response, or because it was one too many, or otherwise. */
-  leave(source: string, ending?: "responded" | "too_many"): void {
+  leave(caller: Caller, ending?: "responded" | "too_many"): void {
     if (ending === "too_many") this.#open = Math.max(this.#open >> 1, 1);
     else if (ending === "responded" && this.#open < this.#limits.inFlight) this.#open++;
-    this.#inFlight--;
-    const left = (this.#inFlightOf.get(source) ?? 1) - 1;
-    if (left === 0) this.#inFlightOf.delete(source);
-    else this.#inFlightOf.set(source, left);
+    this.#inFlight.delete(caller);
+    if (this.#inFlightOf !== undefined) this.#leaveCounted(caller, this.#inFlightOf);
+  }
+
+  #enterCounted(caller: Caller): boolean | Promise<boolean> {
+    const source = caller.source ?? "";
+    const waiting = this.#waitingOf.get(source);
+    if (waiting === undefined && this.#countOf(source) < this.#open - this.#inFlight.size) {
+      this.#begin(caller);
+      return true;
+    }
+    if ((waiting?.size ?? 0) >= this.#limits.waiting - this.#waiting) return false;
+    return this.#wait(caller, source);
+  }
+
+  #leaveCounted(caller: Caller, inFlightOf: Map<string, number>): void {
+    const source = caller.source ?? "";
+    const left = (inFlightOf.get(source) ?? 1) - 1;
+    if (left === 0) inFlightOf.delete(source);
+    else inFlightOf.set(source, left);
     while (this.#waiting > 0) {
       const next = this.#next();
       if (next === undefined) return;
       next.begin();
     }
+    // Far fewer than it takes to count again.
+    if (this.#inFlight.size * 4 < this.#open) this.#inFlightOf = undefined;
   }
 
-  #wait(source: string): Promise<boolean> {
+  #countOf(source: string): number {
+    if (this.#inFlightOf === undefined) {
+      this.#inFlightOf = new Map();
+      for (const caller of this.#inFlight) this.#count(caller, this.#inFlightOf);
+    }
+    return this.#inFlightOf.get(source) ?? 0;
+  }
+
+  #begin(caller: Caller): void {
+    this.#inFlight.add(caller);
+    if (this.#inFlightOf !== undefined) this.#count(caller, this.#inFlightOf);
+  }
+
+  #count({ source = "" }: Caller, inFlightOf: Map<string, number>): void {
+    inFlightOf.set(source, (inFlightOf.get(source) ?? 0) + 1);
+  }
+
+  #wait(caller: Caller, source: string): Promise<boolean> {
     return new Promise((resolve) => {
       const waiting: Waiting = {
         begin: () => {
           cancel();
           this.#forget(source, waiting);
-          this.#inFlight++;
-          this.#inFlightOf.set(source, (this.#inFlightOf.get(source) ?? 0) + 1);
+          this.#begin(caller);
           resolve(true);
         },
       };
@@ -97,8 +135,8 @@ export class CallQueue {
   }
 
   #next(): Waiting | undefined {
-    const left = this.#open - this.#inFlight;
-    for (const [source, [first]] of this.#waitingOf) if ((this.#inFlightOf.get(source) ?? 0) < left) return first;
+    const left = this.#open - this.#inFlight.size;
+    for (const [source, [first]] of this.#waitingOf) if (this.#countOf(source) < left) return first;
     return undefined;
   }
 

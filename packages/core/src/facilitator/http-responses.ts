@@ -29,11 +29,11 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
   const isValid = value["isValid"] ?? value["is_valid"];
   if (typeof isValid !== "boolean") return undefined;
   const read: Reading<VerifyResponse> = { isValid };
-  const invalidReason = text(value["invalidReason"], value["invalid_reason"]);
-  if (invalidReason !== undefined) read.invalidReason = invalidReason;
-  const invalidMessage = text(value["invalidMessage"], value["invalid_message"]);
-  if (invalidMessage !== undefined) read.invalidMessage = invalidMessage;
-  const { payer, extensionResponses, extensions } = value;
+  const { invalidReason, invalidMessage, payer, extensionResponses, extensions } = value;
+  const reason = typeof invalidReason === "string" ? invalidReason : value["invalid_reason"];
+  if (typeof reason === "string") read.invalidReason = reason;
+  const message = typeof invalidMessage === "string" ? invalidMessage : value["invalid_message"];
+  if (typeof message === "string") read.invalidMessage = message;
   if (typeof payer === "string") read.payer = NAME.test(payer) ? payer : "";
   if (extensionResponses !== undefined || extensions !== undefined) addOutcomes(read, extensionResponses, extensions);
   return read;
@@ -46,25 +46,26 @@ export function readVerifyResponse(value: unknown): VerifyResponse | undefined {
  */
 export function readSettlementResponse(value: unknown, network: string): SettlementResponse | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { success, transaction, network: named, payer, amount, extra, extensionResponses, extensions } = value;
+  const { success, errorReason, errorMessage, transaction, network: named, payer, amount, extra } = value;
   if (typeof success !== "boolean") return undefined;
   const read: Reading<SettlementResponse> = {
     success,
     transaction: typeof transaction === "string" && NAME.test(transaction) ? transaction : "",
     network: (typeof named === "string" && named.slice(0, MAX_NAME)) || network,
   };
-  const errorReason = text(value["errorReason"], value["error_reason"]);
-  if (errorReason !== undefined) read.errorReason = errorReason;
-  const errorMessage = text(value["errorMessage"], value["error_message"]);
-  if (errorMessage !== undefined) read.errorMessage = errorMessage;
+  const reason = typeof errorReason === "string" ? errorReason : value["error_reason"];
+  if (typeof reason === "string") read.errorReason = reason;
+  const message = typeof errorMessage === "string" ? errorMessage : value["error_message"];
+  if (typeof message === "string") read.errorMessage = message;
   // Whether money has moved does not depend on the transaction, or there must be a real one.
-  const isSure = success || errorReason === "payment_already_settled";
+  const isSure = success || reason === "payment_already_settled";
   if (read.transaction === "" && !isSure) read.transaction = traceOf(transaction);
   if (typeof payer === "string") read.payer = NAME.test(payer) ? payer : "";
   // Some write a number.
   if (typeof amount === "string" || Number.isSafeInteger(amount)) read.amount = String(amount);
   const small = success && extra !== undefined ? smallObject(extra) : undefined;
   if (small !== undefined) read.extra = small;
+  const { extensionResponses, extensions } = value;
   if (extensionResponses !== undefined || extensions !== undefined) addOutcomes(read, extensionResponses, extensions);
   return read;
 }
@@ -114,12 +115,6 @@ function readKind(kind: unknown): SupportedKind[] {
 
 function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
-}
-
-/** A text, under one of two names. */
-function text(value: unknown, elsewhere: unknown): string | undefined {
-  if (typeof value === "string") return value;
-  return typeof elsewhere === "string" ? elsewhere : undefined;
 }
 
 /** Longer ones than any chain has. They go to the client in a header, and into the store. */

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 import {
   createPaymentMemory,
-  createSoleMemory,
   MAX_REMEMBERED,
   type PaymentMemory,
   REMEMBERED_MS,
+  SoleMemory,
 } from "./payment-memory.js";
 
 let nowMs: number;
@@ -41,29 +41,49 @@ test("a payment stays with the facilitator that responded to its settlement", ()
   expect(memory.find("p")).toEqual({ name: "b", firm: true });
 });
 
-test("a sole facilitator has every payment, firmly between the settlement and its response", () => {
-  const sole = createSoleMemory("a", { now: () => nowMs });
-  const holders = [sole.find("p")];
-  sole.verified("p", "a");
-  holders.push(sole.find("p"));
-  sole.sent("p", "a");
-  holders.push(sole.find("p"));
-  sole.unsent("p");
-  holders.push(sole.find("p"));
-  sole.sent("p", "a");
-  sole.responded("p", "a");
-  holders.push(sole.find("p"), sole.find("q"));
-  expect(holders.map((holder) => holder?.name)).toEqual(["a", "a", "a", "a", "a", "a"]);
-  expect(holders.map((holder) => holder?.firm)).toEqual([false, false, true, false, false, false]);
+/** A settlement that a test ends. */
+const SETTLEMENT = Promise.resolve({ success: true, transaction: "0x1", network: "eip155:1" } as const);
+
+test("a sole facilitator has a payment firmly between the settlement and its response", () => {
+  const sole = new SoleMemory({ now: () => nowMs }, new Map());
+  const isFirm = [sole.begin("p", SETTLEMENT), sole.begin("p", SETTLEMENT)];
+  sole.end("p", false);
+  isFirm.push(sole.begin("p", SETTLEMENT));
+  sole.end("p", true);
+  isFirm.push(sole.begin("p", SETTLEMENT), sole.begin("q", SETTLEMENT));
+  expect(isFirm).toEqual([false, true, false, true, false]);
 });
 
 test("a sole facilitator that does not respond holds the payment as long as any other would", () => {
-  const sole = createSoleMemory("a", { now: () => nowMs });
-  sole.sent("p", "a");
+  const sole = new SoleMemory({ now: () => nowMs }, new Map());
+  for (const payment of ["p", "q"]) {
+    sole.begin(payment, SETTLEMENT);
+    sole.end(payment, true);
+  }
   nowMs = REMEMBERED_MS - 1;
-  expect(sole.find("p")).toEqual({ name: "a", firm: true });
+  expect(sole.begin("p", SETTLEMENT)).toBe(true);
   nowMs = REMEMBERED_MS;
-  expect(sole.find("p")).toEqual({ name: "a", firm: false });
+  expect(sole.begin("q", SETTLEMENT)).toBe(false);
+});
+
+test("a settlement of a sole facilitator is under way until it has ended, whatever its end", () => {
+  const underWay = new Map();
+  const sole = new SoleMemory({ now: () => nowMs }, underWay);
+  for (const isInDoubt of [true, false]) {
+    sole.begin("p", SETTLEMENT);
+    expect(underWay.get("p")).toBe(SETTLEMENT);
+    sole.end("p", isInDoubt);
+    expect(underWay.size).toBe(0);
+  }
+});
+
+test("a sole facilitator's oldest payments in doubt are forgotten first", () => {
+  const sole = new SoleMemory({ now: () => nowMs }, new Map());
+  for (let payment = 0; payment <= MAX_REMEMBERED; payment++) {
+    sole.begin(`${payment}`, SETTLEMENT);
+    sole.end(`${payment}`, true);
+  }
+  expect([sole.begin("1", SETTLEMENT), sole.begin("0", SETTLEMENT)]).toEqual([true, false]);
 });
 
 test("every payment is forgotten after REMEMBERED_MS", () => {

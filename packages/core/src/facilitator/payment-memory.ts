@@ -8,6 +8,7 @@
  *
  * @module
  */
+import type { SettlementResponse } from "../protocol/documents.js";
 import type { Clock } from "./circuit-breaker.js";
 
 /** Longer than any payment may take from challenge to settlement. */
@@ -42,49 +43,40 @@ export function createPaymentMemory({ now }: Pick<Clock, "now">): PaymentMemory 
 }
 
 /**
- * Creates the memory of a pool with one facilitator. Every payment belongs to it, so only those in doubt are remembered: told to settle,
- * without a response.
+ * The memory of a pool with one facilitator. Every payment belongs to it, so only settlements are remembered: those under way, and those in
+ * doubt, which have ended without a response.
  */
-export function createSoleMemory(name: string, { now }: Pick<Clock, "now">): PaymentMemory {
-  return new SoleMemory(name, now);
-}
-
-class SoleMemory implements PaymentMemory {
+export class SoleMemory {
   readonly #now: () => number;
-  readonly #holder: Holder;
-  readonly #firmHolder: Holder;
-  /** Until when each is remembered, in order of age. */
-  readonly #inDoubt = new Map<string, number>();
+  /** By payment. Another settlement of the same payment waits for it. */
+  readonly #underWay: Map<string, Promise<SettlementResponse>>;
+  /** Until when each payment is remembered that the facilitator was told to settle, in order of age. */
+  readonly #toldTo = new Map<string, number>();
 
-  constructor(name: string, now: () => number) {
+  constructor({ now }: Pick<Clock, "now">, underWay: Map<string, Promise<SettlementResponse>>) {
     this.#now = now;
-    this.#holder = Object.freeze({ name, firm: false });
-    this.#firmHolder = Object.freeze({ name, firm: true });
+    this.#underWay = underWay;
   }
 
-  find(payment: string): Holder {
-    const untilMs = this.#inDoubt.get(payment);
-    return untilMs !== undefined && untilMs > this.#now() ? this.#firmHolder : this.#holder;
-  }
-
-  verified(): void {}
-
-  sent(payment: string): void {
+  /** The facilitator is about to be told to settle. Returns whether an earlier settlement of this payment is in doubt. */
+  begin(payment: string, settlement: Promise<SettlementResponse>): boolean {
     const nowMs = this.#now();
-    this.#inDoubt.delete(payment);
-    this.#inDoubt.set(payment, nowMs + REMEMBERED_MS);
-    for (const [oldest, untilMs] of this.#inDoubt) {
-      if (this.#inDoubt.size <= MAX_REMEMBERED && untilMs > nowMs) return;
-      this.#inDoubt.delete(oldest);
+    this.#underWay.set(payment, settlement);
+    const toldTo = this.#toldTo;
+    const untilMs = toldTo.get(payment);
+    if (untilMs !== undefined) toldTo.delete(payment);
+    toldTo.set(payment, nowMs + REMEMBERED_MS);
+    for (const [oldest, oldestMs] of toldTo) {
+      if (toldTo.size <= MAX_REMEMBERED && oldestMs > nowMs) break;
+      toldTo.delete(oldest);
     }
+    return untilMs !== undefined && untilMs > nowMs;
   }
 
-  unsent(payment: string): void {
-    this.#inDoubt.delete(payment);
-  }
-
-  responded(payment: string): void {
-    this.#inDoubt.delete(payment);
+  /** It has ended. `isInDoubt`: without a response, and it may have reached the facilitator. */
+  end(payment: string, isInDoubt: boolean): void {
+    this.#underWay.delete(payment);
+    if (!isInDoubt) this.#toldTo.delete(payment);
   }
 }
 

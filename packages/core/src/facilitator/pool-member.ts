@@ -14,6 +14,7 @@ import type {
   VerifyResponse,
 } from "../protocol/documents.js";
 import { isReason } from "../protocol/reasons.js";
+import { askInTime, type Call, type Lane, TimeLimit } from "./call.js";
 import { CallQueue, UNSIGNED_LIMITS, VERIFY_LIMITS } from "./call-queue.js";
 import {
   type BreakerState,
@@ -35,13 +36,8 @@ import {
   type SupportedCache,
   spelledAs,
 } from "./supported.js";
-import { askInTime } from "./time-limit.js";
 
-/**
- * Whether a signature that was not checked yet is not the payer's after all. Asked when the call had to wait for a place, which
- * only checks if others were found to be bad meanwhile, and when `verify` has failed.
- */
-export type LateCheck = (when: "waited" | "failed") => boolean;
+export type { LateCheck } from "./call.js";
 
 /**
  * Whether a facilitator works.
@@ -110,41 +106,6 @@ interface EndedCall {
 /** Where ended calls are told. */
 export type CalledEvents = Pick<PaymentEvents, "hears" | "emit">;
 
-/** Calls of one kind, with a circuit breaker of their own. */
-export interface Lane<T> {
-  readonly operation: "verify" | "settle";
-  /** How long a call may take. It waits for its place as long. */
-  readonly limitMs: number;
-  readonly breaker: CircuitBreaker;
-  /** `undefined`: calls need no place. A payment that is settled had one when it was verified. */
-  readonly queue: CallQueue | undefined;
-  /** Where a payment goes whose signature turns out to be forged while it waits. */
-  readonly forForged: Lane<T> | undefined;
-  /** Returns `undefined` for an invalid response. */
-  readonly read: (response: unknown, network: string) => T | undefined;
-}
-
-/** What a call is about. */
-export interface CallSubject {
-  /** The payer, or another source of the payment. `undefined`: the failure of this call has nothing to do with a payer. */
-  readonly payer?: string | undefined;
-  /** Whether an earlier call for the same payment has an unknown outcome. Default `false`. */
-  readonly isRetry?: boolean;
-  /** `false`: the payment is to be settled, and nobody has verified it. Default `true`. */
-  readonly isVerified?: boolean | undefined;
-  readonly isForged?: LateCheck | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** A call that was made. */
-interface MadeCall {
-  readonly lane: Lane<unknown>;
-  readonly request: FacilitatorRequest;
-  readonly about: CallSubject;
-  readonly way: Way;
-  readonly startedMs: number;
-}
-
 /** A failed call, as it is remembered. */
 export type RememberedFailure = Pick<FacilitatorError, "code" | "status" | "says" | "message">;
 
@@ -199,17 +160,14 @@ export class PoolMember {
     this.#onChange = onChange;
     this.#sinceMs = clock.now();
     this.#refusals = new Refusals(clock);
+    const supportedLimit = new TimeLimit("supported", supportedMs);
     const fetch = (signal?: AbortSignal) =>
-      askInTime(facilitator, { operation: "supported", request: undefined, limitMs: supportedMs, signal });
+      askInTime(facilitator, { operation: "supported", request: undefined, limit: supportedLimit, signal });
+    const questionLimit = new TimeLimit("verify", verifyMs);
     this.#questions = new Questions({
-      verify: (request) => {
-        const respelled = this.#respell(request);
-        return askInTime(facilitator, {
-          operation: "verify",
-          request: respelled,
-          limitMs: verifyMs,
-          signal: undefined,
-        });
+      verify: (asked) => {
+        const request = this.#respell(asked);
+        return askInTime(facilitator, { operation: "verify", request, limit: questionLimit, signal: undefined });
       },
       supported: fetch,
       onEnded: (startedMs, outcome) => this.#tell("verify", startedMs, outcome),
@@ -234,7 +192,9 @@ export class PoolMember {
     const settled = { onChange: () => this.#reconsider() };
     const verified = { ...settled, isAlive: () => this.#questions.isAlive() };
     const waiting = { longestWaitMs: verifyMs, clock };
-    const verify = { operation: "verify", limitMs: verifyMs, read: readVerifyResponse } as const;
+    const onCutShort = (error: FacilitatorError, call: Call<unknown>) => this.#failed(error, call);
+    const limit = new TimeLimit("verify", verifyMs);
+    const verify = { operation: "verify", limit, read: readVerifyResponse, onCutShort } as const;
     this.unsigned = {
       ...verify,
       breaker: new CircuitBreaker(VERIFY_THRESHOLDS, clock, verified),
@@ -248,60 +208,55 @@ export class PoolMember {
       forForged: this.unsigned,
     };
     this.settling = {
-      ...{ operation: "settle", limitMs: settleMs, read: readSettlementResponse },
+      ...{ operation: "settle", read: readSettlementResponse, onCutShort },
+      limit: new TimeLimit("settle", settleMs),
       breaker: new CircuitBreaker(SETTLE_THRESHOLDS, clock, settled),
       queue: undefined,
       forForged: undefined,
     };
   }
 
-  /**
-   * Makes a call, unless it would wait too long or is paused. Rejects with a `FacilitatorError` only; one that names no facilitator
-   * says that nothing was sent.
-   */
-  async call<T extends VerifyResponse | SettlementResponse>(
-    asked: Lane<T>,
-    request: FacilitatorRequest,
-    about: CallSubject,
-  ): Promise<T> {
-    const { payer, isRetry = false, isForged, signal } = about;
+  /** Makes a call, unless it would wait too long or is paused. Never rejects: the call's promise does. */
+  async make<T extends VerifyResponse | SettlementResponse>(call: Call<T>): Promise<void> {
+    const { request, isRetry } = call;
     const { scheme, network } = request.paymentRequirements;
-    const seen = this.see(scheme, network);
-    // It may have settled this payment before, whatever it supports now.
-    if (seen.support === "no" && !isRetry) throw unsupported(asked.operation, request);
-
-    const source = payer ?? "";
-    const place = asked.queue === undefined || asked.queue.enter(source);
-    const lane = place === true ? asked : await waitForPlace(place, asked, { source, isForged });
-    const { operation, breaker, queue, limitMs } = lane;
-
-    const way = breaker.isQuiet && !isRetry ? "closed" : breaker.enter(payer, isRetry);
-    if (way === undefined) {
-      queue?.leave(source);
-      // A payment that was tried before waits for the breaker, not for its payer's pause.
-      throw unavailable(operation, PAUSED, breaker.retryAfterSeconds(isRetry ? undefined : payer));
-    }
-    if (this.#refusals.areForAll) this.#refusals.begin(operation, isRetry);
-
-    const startedMs = this.#clock.now();
     try {
+      const seen = this.see(scheme, network);
+      // It may have settled this payment before, whatever it supports now.
+      if (seen.support === "no" && !isRetry) throw unsupported(call.lane.operation, request);
+
+      const place = call.lane.queue?.enter(call) ?? true;
+      if (place !== true) await waitForPlace(call, place);
+      const { operation, breaker, queue, limit, read } = call.lane;
+
+      const way = breaker.isQuiet && !isRetry ? "closed" : breaker.enter(call.source, isRetry);
+      if (way === undefined) throw paused(call);
+      call.way = way;
+      call.madeAtMs = this.#clock.now();
+      if (this.#refusals.areForAll) this.#refusals.begin(operation, isRetry);
+
+      const options = limit.begin(call);
       const respelled = seen.network === network ? request : this.#respell(request);
-      const sent = await askInTime(this.#facilitator, { operation, request: respelled, limitMs, signal });
-      const response = lane.read(sent, network);
+      const sent: unknown = await this.#facilitator[operation](respelled, options);
+      // Its time was over, or its caller has given up.
+      if (call.isOver) return;
+      const response = read(sent, network);
       if (response === undefined) throw unreadable(operation);
 
-      if (way !== "closed" || !breaker.isQuiet) breaker.responded(way, payer);
+      if (way !== "closed" || !breaker.isQuiet) breaker.responded(way, call.source);
       if (this.#state !== "up" || this.#supportedFailures > 0) this.#responded();
       if ("success" in response) {
-        if (this.#refusals.areAny || !response.success) this.#settled(response, request, about);
+        if (this.#refusals.areAny || !response.success) this.#settled(response, call);
       } else if (response.isValid) this.#questions.lastGood = request;
-      else isForged?.("failed");
-      if (this.#events?.hears("facilitator_called")) this.#tell(operation, startedMs, "responded");
+      else call.options.isForged?.("failed");
+      if (this.#events?.hears("facilitator_called")) this.#tell(operation, call.madeAtMs, "responded");
+      limit.end(call);
       // Last: when others take the place, they know whether this one was forged.
-      queue?.leave(source, "responded");
-      return response;
+      queue?.leave(call, "responded");
+      call.memory?.end(call.payment, false);
+      call.resolve(response);
     } catch (cause) {
-      return this.#failed(cause, { lane, request, about, way, startedMs });
+      if (!call.isOver) this.#failed(cause, call);
     }
   }
 
@@ -395,58 +350,68 @@ export class PoolMember {
     this.#cache.close();
   }
 
-  /** Notes how a call failed. A facilitator in this process may throw anything, which does not say whether money moved. */
-  #failed(cause: unknown, call: MadeCall): Promise<never> {
-    const { lane, about, way, startedMs } = call;
-    const { operation, breaker, queue } = lane;
-    const error = named(cause instanceof FacilitatorError ? cause : unreadable(operation, cause), this.name);
-    const provesNothing = (about.signal?.aborted ?? false) || about.isForged?.("failed") === true;
-    if (provesNothing) breaker.abandoned(way);
-    else this.#count(error, call);
-    this.#tell(operation, startedMs, error.code);
-    queue?.leave(about.payer ?? "", !provesNothing && error.status === TOO_MANY_REQUESTS ? "too_many" : undefined);
-    return Promise.reject(error);
+  /** Ends a call that failed. A facilitator in this process may throw anything, which does not say whether money moved. */
+  #failed(cause: unknown, call: Call<unknown>): void {
+    const { lane, way, options, isRetry } = call;
+    const { operation, breaker, queue, limit } = lane;
+    let error = cause instanceof FacilitatorError ? cause : unreadable(operation, cause);
+    if (way !== undefined) {
+      error = named(error, this.name);
+      let provesNothing = false;
+      try {
+        provesNothing = (options.signal?.aborted ?? false) || options.isForged?.("failed") === true;
+        if (provesNothing) breaker.abandoned(way);
+        else this.#count(error, call, way);
+        this.#tell(operation, call.madeAtMs, error.code);
+      } catch {
+        // A seller's clock may throw. The failure of the call is the one to report.
+      }
+      limit.end(call);
+      queue?.leave(call, !provesNothing && error.status === TOO_MANY_REQUESTS ? "too_many" : undefined);
+    }
+    // If this call did not arrive, an earlier one may have.
+    call.memory?.end(call.payment, isRetry || error.outcome !== "none");
+    // Some turns later: what the failure leads to begins first.
+    call.resolve(Promise.reject(error));
   }
 
   /** A call failed, and neither its caller nor a forged payment is the reason. */
-  #count(error: FacilitatorError, { lane, request, about, way }: MadeCall): void {
-    const { payer } = about;
+  #count(error: FacilitatorError, call: Call<unknown>, way: Way): void {
+    const { source: payer, lane } = call;
     const { status, code, outcome, retryAfterSeconds } = error;
     this.#lastFailure = toFailure(error);
     if (REFUSES_ONE_REQUEST.includes(status)) {
       lane.breaker.responded(way, payer);
       this.#responded();
-      if (lane.operation === "settle") this.#refusedOnce(`${status}`, { request, about, error });
+      if (lane.operation === "settle") this.#refusedOnce(`${status}`, call, error);
       return;
     }
     const isUnreachable = code === "ERR_FAREBOX_FACILITATOR_UNREACHABLE" && outcome === "none";
-    const isGood = isUnreachable ? undefined : this.#isGood(request, about);
+    const isGood = isUnreachable ? undefined : this.#isGood(call);
     const isBusy = status === TOO_MANY_REQUESTS;
     lane.breaker.failed(way, { payer, retryAfterSeconds, isUnreachable, isBusy, isGood });
     this.#reconsider();
   }
 
   /** A settlement got a valid response: it failed, or others have failed before. */
-  #settled(response: SettlementResponse, request: FacilitatorRequest, about: CallSubject): void {
+  #settled(response: SettlementResponse, call: Call<unknown>): void {
     const { success, errorReason } = response;
     if (success) {
       this.#refusals.clear();
       this.#reconsider();
     } else if (!isReason(errorReason) || errorReason === "unexpected_settle_error") {
-      this.#refusedOnce("no reason", { request, about, error: refusedAll(this.name, response) });
+      this.#refusedOnce("no reason", call, refusedAll(this.name, response));
     }
   }
 
   /** A settlement was refused, in a way that says nothing about the payment, which may be bad. */
-  #refusedOnce(
-    said: string,
-    { request, about, error }: Pick<MadeCall, "request" | "about"> & { readonly error: FacilitatorError },
-  ): void {
+  #refusedOnce(said: string, call: Call<unknown>, error: FacilitatorError): void {
     // An earlier attempt may be the very reason.
-    if (about.isRetry) return;
-    const isGood = this.#isGood(request, about);
-    if (isGood === undefined) this.#refused(said, about.payer, error);
-    else void isGood.then((is) => is && this.#refused(said, about.payer, error));
+    if (call.isRetry) return;
+    const { source } = call;
+    const isGood = this.#isGood(call);
+    if (isGood === undefined) this.#refused(said, source, error);
+    else void isGood.then((is) => is && this.#refused(said, source, error));
   }
 
   /** A good payment of somebody was refused, in a way that says nothing about the payment. */
@@ -457,8 +422,8 @@ export class PoolMember {
   }
 
   /** Whether a payment is good, so that a failure to settle it may be the facilitator's. `undefined`: it is. Never rejects. */
-  #isGood(request: FacilitatorRequest, { isVerified }: CallSubject): Promise<boolean> | undefined {
-    return isVerified === false ? this.#questions.isGood(request) : undefined;
+  #isGood({ request, options }: Call<unknown>): Promise<boolean> | undefined {
+    return options.isVerified === false ? this.#questions.isGood(request) : undefined;
   }
 
   /** Any call got a valid response. */
@@ -515,17 +480,22 @@ function named(error: FacilitatorError, facilitator: string): FacilitatorError {
   return new FacilitatorError(message, failure, cause === undefined ? undefined : { cause });
 }
 
-/** Waits for a place, in another lane if others were found to be forged meanwhile and this payment is, too. Returns its lane. */
-async function waitForPlace<T>(
-  place: boolean | Promise<boolean>,
-  lane: Lane<T>,
-  { source, isForged }: { readonly source: string; readonly isForged: LateCheck | undefined },
-): Promise<Lane<T>> {
-  if (!(await place)) throw unavailable(lane.operation, PAUSED, BUSY_RETRY_SECONDS);
-  const { queue, forForged } = lane;
-  if (forForged === undefined || isForged?.("waited") !== true) return lane;
-  queue?.leave(source);
-  return waitForPlace(forForged.queue?.enter(source) ?? true, forForged, { source, isForged });
+/** Waits for a place: in another lane, if others were found to be forged meanwhile and this payment is, too. */
+async function waitForPlace(call: Call<unknown>, place: boolean | Promise<boolean>): Promise<void> {
+  const { operation, queue, forForged } = call.lane;
+  if (!(await place)) throw unavailable(operation, PAUSED, BUSY_RETRY_SECONDS);
+  if (forForged === undefined || call.options.isForged?.("waited") !== true) return;
+  queue?.leave(call);
+  call.lane = forForged;
+  await waitForPlace(call, forForged.queue?.enter(call) ?? true);
+}
+
+/** The breaker refuses a call, which leaves its place. */
+function paused(call: Call<unknown>): FacilitatorError {
+  const { operation, breaker, queue } = call.lane;
+  queue?.leave(call);
+  // A payment that was tried before waits for the breaker, not for its payer's pause.
+  return unavailable(operation, PAUSED, breaker.retryAfterSeconds(call.isRetry ? undefined : call.source));
 }
 
 /** Not the error itself: through its stack, an error may keep the request that waited for the call. */

@@ -632,6 +632,28 @@ describe("health", () => {
   });
 });
 
+test.each([1, 2])(
+  "a clock that throws takes no place for good, and nothing but the call fails: %i facilitators",
+  async (count) => {
+    let isBroken = true;
+    const now = () => {
+      if (isBroken) throw new RangeError("the clock is broken");
+      return 0;
+    };
+    isBroken = false;
+    const entries = [a, b].slice(0, count).map((facilitator, at) => ({ name: `f${at}`, facilitator }));
+    const broken = createFacilitatorPool(entries, { clock: { ...clock, now } });
+    isBroken = true;
+    const ask = async (operation: "verify" | "settle") => broken[operation](REQUEST, PAYMENT);
+    for (let call = 0; call < 200; call++) {
+      for (const operation of ["verify", "settle"] as const) await expect(ask(operation)).rejects.toThrow();
+    }
+    isBroken = false;
+    await expect(ask("verify")).resolves.toEqual({ isValid: true });
+    await expect(ask("settle")).resolves.toMatchObject({ success: true });
+  },
+);
+
 test.each<[entries: unknown[], path: string, why: string]>([
   [[], "facilitators", "an empty list"],
   [[{ name: "a" }, { name: "a" }], "facilitators[1].name", "the same name twice"],

@@ -14,16 +14,16 @@ import { ConfigError, type ConfigIssue, describeValue, FacilitatorError } from "
 import { type Logger, neverThrowing, SILENT } from "../events/logger.js";
 import { canonicalNetwork, isNetwork, type NetworkPattern } from "../protocol/caip2.js";
 import type { PaymentRequirements, SettlementResponse, VerifyResponse } from "../protocol/documents.js";
+import { Call, type PoolCallOptions } from "./call.js";
 import { type Clock, SYSTEM_CLOCK } from "./circuit-breaker.js";
-import type { CallOptions, Facilitator, FacilitatorRequest } from "./facilitator.js";
+import type { Facilitator, FacilitatorRequest } from "./facilitator.js";
 import { unavailable } from "./http-responses.js";
-import { createPaymentMemory, createSoleMemory, type Holder, type PaymentMemory } from "./payment-memory.js";
+import { createPaymentMemory, type Holder, type PaymentMemory, SoleMemory } from "./payment-memory.js";
 import {
   type CallDeadlines,
   type CalledEvents,
   DEFAULT_DEADLINES,
   type FacilitatorHealth,
-  type LateCheck,
   PoolMember,
   unsupported,
 } from "./pool-member.js";
@@ -50,27 +50,6 @@ export interface PoolOptions {
   readonly events?: CalledEvents;
   /** Parts of the clock to replace, for tests. */
   readonly clock?: Partial<Clock>;
-}
-
-/** The options of a call about one payment. */
-export interface PoolCallOptions extends CallOptions {
-  /**
-   * The identity of the payment, from its scheme. Default: a digest of the scheme's payload, in which the same payment spelled
-   * differently counts as another one.
-   */
-  readonly payment?: string;
-  /** The payer. Settlements that fail for one payer do not pause those of others. Default: `payment`. */
-  readonly payer?: string;
-  /** The source of a payment to verify, which gets its share of the calls. Default: all payments are of one source that is never paused. */
-  readonly source?: string;
-  /** Whether the signature of a payment to verify counts as the payer's. Others have few calls of their own. Default `true`. */
-  readonly isSigned?: boolean;
-  /** For a signature that was not checked yet. A failure with a forged one proves nothing about the facilitator. */
-  readonly isForged?: LateCheck | undefined;
-  /** `false`: nobody has verified a payment that is to be settled. Its failure counts only if it is good. Default `true`. */
-  readonly isVerified?: boolean | undefined;
-  /** The name of the only facilitator to ask. According to the record, an earlier settlement may have reached it. */
-  readonly facilitator?: string;
 }
 
 /** Several facilitators as one. */
@@ -128,14 +107,41 @@ export function createFacilitatorPool(
     return able;
   };
   const sole = members.length === 1 ? members[0] : undefined;
-  const memory = sole === undefined ? createPaymentMemory(clock) : createSoleMemory(sole.name, clock);
-  /** The payments that are being settled, and who waits for that. */
-  const settling = new Map<string, (() => void)[]>();
+  const memory = createPaymentMemory(clock);
+  /** The payments that are being settled. */
+  const underWay = new Map<string, Promise<SettlementResponse>>();
+  const soleMemory = new SoleMemory(clock, underWay);
   const whoSettles = (request: FacilitatorRequest, holder: Holder | undefined) => {
     if (holder?.firm !== true) return forSettling(ableFor(request.paymentRequirements), holder);
     const told = members.filter(({ name }) => name === holder.name);
     if (told.length > 0) return told;
     throw unavailable("settle", "the facilitator that was told to settle this payment is not in the pool");
+  };
+  const settleWithOne = async (request: FacilitatorRequest, payment: string, options: PoolCallOptions) => {
+    const { facilitator, signal } = options;
+    const holder = facilitator === undefined ? memory.find(payment) : { name: facilitator, firm: true };
+    const isRetry = holder?.firm ?? false;
+    let failure: FacilitatorError | undefined;
+    for (const member of whoSettles(request, holder)) {
+      // Noted before the request is sent: from here on it may arrive.
+      memory.sent(payment, member.name);
+      try {
+        const call = new Call(member.settling, request, options, payment);
+        call.isRetry = isRetry;
+        void member.make(call);
+        const response = await call.promise;
+        memory.responded(payment, member.name);
+        return response;
+      } catch (error) {
+        if (!(error instanceof FacilitatorError)) throw error;
+        failure = moreTelling(failure, error);
+        // If this call did not arrive, an earlier one to the same facilitator may have.
+        if (error.outcome !== "none" || isRetry) break;
+        memory.unsent(payment);
+        if (signal?.aborted) break;
+      }
+    }
+    throw failure ?? unsupported("settle", request);
   };
   const start = () => {
     for (const member of members) member.start();
@@ -146,48 +152,35 @@ export function createFacilitatorPool(
   };
 
   const pool: FacilitatorPool & { revision: number } = {
-    verify(request, more = {}) {
+    verify(request, options = {}) {
       if (sole === undefined)
-        return verify(request, { members: askableFirst(ableFor(request.paymentRequirements)), memory }, more);
-      const { signal, source, isSigned = true, isForged } = more;
-      return sole.call(isSigned ? sole.verifying : sole.unsigned, request, { signal, payer: source, isForged });
+        return verify(request, { members: askableFirst(ableFor(request.paymentRequirements)), memory }, options);
+      const call = new Call(options.isSigned === false ? sole.unsigned : sole.verifying, request, options);
+      void sole.make(call);
+      return call.promise;
     },
-    async settle(
-      request,
-      { payment = payloadOf(request), payer = payment, facilitator, signal, isVerified }: PoolCallOptions = {},
-    ) {
+    settle(request, options = {}) {
+      const { payment = payloadOf(request), facilitator } = options;
       // One at a time: two concurrent settlements of one payment could choose different facilitators.
-      const waiting = settling.get(payment);
-      if (waiting === undefined) settling.set(payment, []);
-      else await new Promise<void>((resolve) => void waiting.push(resolve));
-      try {
-        const holder = facilitator === undefined ? memory.find(payment) : { name: facilitator, firm: true };
-        const isRetry = holder?.firm ?? false;
-        const asked = sole !== undefined && !isRetry ? members : whoSettles(request, holder);
-        const about = { signal, payer: payer.toLowerCase(), isRetry, isVerified };
-        let failure: FacilitatorError | undefined;
-        for (const member of asked) {
-          // Noted before the request is sent: from here on it may arrive.
-          memory.sent(payment, member.name);
-          try {
-            const response = await member.call(member.settling, request, about);
-            memory.responded(payment, member.name);
-            return response;
-          } catch (error) {
-            if (!(error instanceof FacilitatorError)) throw error;
-            failure = moreTelling(failure, error);
-            // If this call did not arrive, an earlier one to the same facilitator may have.
-            if (error.outcome !== "none" || isRetry) break;
-            memory.unsent(payment);
-            if (signal?.aborted) break;
-          }
-        }
-        throw failure ?? unsupported("settle", request);
-      } finally {
-        const next = settling.get(payment)?.shift();
-        if (next === undefined) settling.delete(payment);
-        else next();
+      const before = underWay.get(payment);
+      if (before !== undefined) {
+        const next = () => pool.settle(request, options);
+        return before.then(next, next);
       }
+      if (sole === undefined || (facilitator !== undefined && facilitator !== sole.name)) {
+        const settlement = settleWithOne(request, payment, options);
+        underWay.set(payment, settlement);
+        const end = () => void underWay.delete(payment);
+        settlement.then(end, end);
+        return settlement;
+      }
+      const call = new Call(sole.settling, request, options, payment);
+      call.memory = soleMemory;
+      // Noted before the request is sent: from here on it may arrive.
+      const isInDoubt = soleMemory.begin(payment, call.promise);
+      call.isRetry = isInDoubt || facilitator !== undefined;
+      void sole.make(call);
+      return call.promise;
     },
     admit(requirements, payer) {
       if (sole?.settling.breaker.isQuiet) return 0;
@@ -230,23 +223,24 @@ export function createFacilitatorPool(
 async function verify(
   request: FacilitatorRequest,
   { members, memory }: { readonly members: readonly PoolMember[]; readonly memory: PaymentMemory },
-  { payment, signal, source, isSigned = true, isForged }: PoolCallOptions,
+  options: PoolCallOptions,
 ): Promise<VerifyResponse> {
-  const about = { signal, payer: source, isForged };
   const failures: { readonly member: PoolMember; readonly error: FacilitatorError }[] = [];
   for (const member of members) {
     try {
-      const response = await member.call(isSigned ? member.verifying : member.unsigned, request, about);
+      const call = new Call(options.isSigned === false ? member.unsigned : member.verifying, request, options);
+      void member.make(call);
+      const response = await call.promise;
       if (response.isValid) {
-        const identity = payment ?? payloadOf(request);
+        const identity = options.payment ?? payloadOf(request);
         memory.verified(identity, member.name);
-        for (const { member: other, error } of failures) other.failedGood(error, source ?? identity);
+        for (const { member: other, error } of failures) other.failedGood(error, options.source ?? identity);
       }
       return response;
     } catch (error) {
       if (!(error instanceof FacilitatorError)) throw error;
       failures.push({ member, error });
-      if (signal?.aborted) break;
+      if (options.signal?.aborted) break;
     }
   }
   const [failure, ...others] = failures.map(({ error }) => error);
