@@ -85,18 +85,23 @@ export function setHeaders(res: ServerResponse, headers: Headers, but?: Readonly
   res.setHeader(EXPOSE_HEADERS, exposed === undefined ? EXPOSED_HEADERS : exposeHeaders(String(exposed)));
 }
 
-/** Puts a head back, as far as it has changed. */
-export function restoreHead(res: RawNames, head: ResponseHead): void {
+/** Puts a head back, as far as it has changed. The case of a name is no part of it. */
+export function restoreHead(res: ServerResponse, head: ResponseHead): void {
   const { headers } = head;
-  const names = res.getRawHeaderNames?.() ?? res.getHeaderNames();
+  const names = res.getHeaderNames();
   let isSame = names.length === headers.length && res.statusCode === head.status;
   isSame &&= (res.statusMessage ?? "") === head.statusMessage;
   for (let at = 0; isSame && at < names.length; at++) {
     const [name, value] = headers[at] as Headers[number];
     const current = res.getHeader(name);
-    isSame = names[at] === name && String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
+    isSame = names[at] === name.toLowerCase() && (current === value || isSameValue(current, value));
   }
   if (!isSame) putHead(res, head);
+}
+
+/** Whether Node sends them as the same. */
+function isSameValue(current: OutgoingHttpHeader | undefined, value: string | readonly string[]): boolean {
+  return String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
 }
 
 /** The head without what a handler, or a server behind it, says about payments: it never reaches a client. */
