@@ -53,6 +53,7 @@ export class ExpressRequest implements GateRequest {
   declare readonly paymentSignature: string | undefined;
   declare readonly retryToken: string | undefined;
   declare readonly isProxyIgnored: boolean;
+  declare readonly hasBody: boolean;
   declare private readonly gate: object;
   /** `null`: it was not read yet. */
   declare private knownOrigin: string | undefined | null;
@@ -74,6 +75,7 @@ export class ExpressRequest implements GateRequest {
     isOwnRead = false;
     this.retryToken = headers[TOKEN_NAME];
     this.isProxyIgnored = headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy");
+    this.hasBody = (headers["content-length"] ?? headers["transfer-encoding"]) !== undefined && hasBody(req);
     this.gate = gate;
     this.knownOrigin = null;
   }
@@ -122,10 +124,6 @@ export class ExpressRequest implements GateRequest {
     return address;
   }
 
-  get hasBody(): boolean {
-    return hasBody(this.native);
-  }
-
   get body(): unknown {
     return parsedBody(this.native);
   }
@@ -140,7 +138,7 @@ export class ExpressRequest implements GateRequest {
   }
 
   digestBody(reading: BodyReading): BodyDigest | Promise<BodyDigest> {
-    return hasBody(this.native) ? digestBody(this.native, reading, this) : "";
+    return this.hasBody ? digestBody(this.native, reading, this) : "";
   }
 
   mountTemplate(): string {
