@@ -37,13 +37,20 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     {
       routes,
       options,
+      before = [],
       behind = [],
-    }: { routes?: RoutesConfig; options?: Partial<PaymentsOptions>; behind?: RequestHandler[] } = {},
+    }: {
+      routes?: RoutesConfig;
+      options?: Partial<PaymentsOptions>;
+      before?: RequestHandler[];
+      behind?: RequestHandler[];
+    } = {},
   ) {
     const found: T[] = [];
     const shop = await openObservedShop(express, {
       ...(routes === undefined ? {} : { routes }),
       ...(options === undefined ? {} : { options }),
+      before,
       handler(req, res) {
         found.push(look(req));
         res.send("goods");
@@ -65,6 +72,19 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     expect(found[0]?.split('"x-other":"kept"')).toHaveLength(5);
     expect(found[0]).not.toMatch(/payment-signature|payment-retry-token|secret-token/);
     expect(findings()).toEqual([]);
+  });
+
+  test("headers that middleware in front has kept lose the payment and its token, too", async () => {
+    const kept: Request["headers"][] = [];
+    const keep: RequestHandler = (req, _res, next) => {
+      kept.push(req.headers);
+      next();
+    };
+    const { shop } = await open(() => kept.push({ ...kept.at(-1) }), { before: [keep] });
+    await shop.pay({ headers: { "PAYMENT-RETRY-TOKEN": "secret-token", "X-Other": "kept" } });
+    const seen = kept.at(-1) ?? {};
+    expect(seen).toHaveProperty("x-other", "kept");
+    expect(Object.keys(seen).filter((name) => name.startsWith("payment-"))).toEqual([]);
   });
 
   test("a proxy that forwards the headers of a paid request does not forward the payment", async () => {

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import type { ServerResponse } from "node:http";
+import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { WHOLE_ONLY } from "@farebox/core/adapter";
 
@@ -43,12 +43,11 @@ export interface OpenResponse {
   readonly res: Watched;
   readonly connection: Connection;
   readonly listeners: ClosedListener[];
-  isDelivered: boolean;
   /** How often it keeps its connection open. */
   kept: number;
 }
 
-/** By it the two listeners find what they are about: all responses share them, so that none has closures of its own. */
+/** By it the listeners find what they are about: all responses share them, so that none has closures of its own. */
 const OPEN: unique symbol = Symbol("farebox.open");
 
 type Watched = ServerResponse & { [OPEN]?: OpenResponse | undefined };
@@ -66,28 +65,27 @@ export function onClosed(res: Watched, listener: ClosedListener): OpenResponse {
     connection = new Connection(socket);
     connections.set(socket, connection);
   }
-  const open: OpenResponse = { res, connection, listeners: [listener], isDelivered: false, kept: 0 };
+  const open: OpenResponse = { res, connection, listeners: [listener], kept: 0 };
   res[OPEN] = open;
   connection.responses.add(open);
   res.on("finish", finished);
-  res.on("close", closed);
+  // A response of Node's closes with its socket, which is watched once for all its responses.
+  if (!connection.isWatched || !(res instanceof ServerResponse)) res.on("close", closed);
   return open;
 }
 
+/** Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart. */
 function finished(this: Watched): void {
-  const open = this[OPEN];
-  if (open === undefined) return;
-  // Node emits "finish" (and sets `writableFinished`) for a response that broke off, too. Only the socket tells them apart.
-  open.isDelivered = !isDisconnected(this);
-  // Nothing else will say that it is done.
-  if (!open.connection.isWatched) closed.call(this);
+  if (this[OPEN] !== undefined) close(this[OPEN], !isDisconnected(this));
 }
 
 function closed(this: Watched): void {
-  const open = this[OPEN];
-  if (open === undefined) return;
-  const { connection, listeners, isDelivered } = open;
-  this[OPEN] = undefined;
+  if (this[OPEN] !== undefined) close(this[OPEN], false);
+}
+
+function close(open: OpenResponse, isDelivered: boolean): void {
+  const { res, connection, listeners } = open;
+  res[OPEN] = undefined;
   connection.responses.delete(open);
   for (const listener of listeners) listener.onClosed(isDelivered);
   connection.unsent -= open.kept;
@@ -127,7 +125,7 @@ class Connection {
     this.isWatched = typeof writable === "boolean" && typeof once === "function";
     if (this.isWatched) {
       socket.once("close", () => {
-        for (const { res } of this.responses) closed.call(res);
+        for (const open of this.responses) close(open, false);
       });
     }
     Reflect.set(socket, "destroy", (error?: Error) => {

@@ -26,7 +26,6 @@ import { createRouterView } from "./router-view.js";
 import { rootOf } from "./router-walk.js";
 
 const PAYMENT_NAME = PAYMENT_SIGNATURE.toLowerCase();
-const OLD_PAYMENT_NAME = "x-payment";
 const TOKEN_NAME = PAYMENT_RETRY_TOKEN.toLowerCase();
 
 /** Whether this module reads headers right now, and not a handler. */
@@ -34,6 +33,9 @@ let isOwnRead = false;
 
 /** Most clients know a server by one host. */
 let lastHost: string | undefined;
+
+/** Requests often come one after the other from one client, or from one proxy. */
+let lastAddress: string | undefined;
 
 /**
  * A request for a gate. Known free requests need none.
@@ -51,6 +53,7 @@ export class ExpressRequest implements GateRequest {
   declare readonly paymentSignature: string | undefined;
   declare readonly retryToken: string | undefined;
   declare readonly isProxyIgnored: boolean;
+  declare readonly hasBody: boolean;
   declare private readonly gate: object;
   /** `null`: it was not read yet. */
   declare private knownOrigin: string | undefined | null;
@@ -72,6 +75,7 @@ export class ExpressRequest implements GateRequest {
     isOwnRead = false;
     this.retryToken = headers[TOKEN_NAME];
     this.isProxyIgnored = headers["x-forwarded-proto"] !== undefined && !req.app.get("trust proxy");
+    this.hasBody = (headers["content-length"] ?? headers["transfer-encoding"]) !== undefined && hasBody(req);
     this.gate = gate;
     this.knownOrigin = null;
   }
@@ -115,11 +119,9 @@ export class ExpressRequest implements GateRequest {
     // Express reads this one header.
     if (isForwarded && (forwardedFor === undefined || !req.app.get("trust proxy"))) return undefined;
     const address = isForwarded ? req.ip : req.socket.remoteAddress;
-    return address !== undefined && isIP(address) !== 0 ? address : undefined;
-  }
-
-  get hasBody(): boolean {
-    return hasBody(this.native);
+    if (address === undefined || (address !== lastAddress && isIP(address) === 0)) return undefined;
+    lastAddress = address;
+    return address;
   }
 
   get body(): unknown {
@@ -136,7 +138,7 @@ export class ExpressRequest implements GateRequest {
   }
 
   digestBody(reading: BodyReading): BodyDigest | Promise<BodyDigest> {
-    return hasBody(this.native) ? digestBody(this.native, reading, this) : "";
+    return this.hasBody ? digestBody(this.native, reading, this) : "";
   }
 
   mountTemplate(): string {
@@ -147,39 +149,35 @@ export class ExpressRequest implements GateRequest {
 /**
  * Removes the payment and its token from a request, so that no handler logs or forwards them. A handler that looks for the payment
  * is told where it is: in a finding. The request of an admission loses its conditions, too.
+ *
+ * The request gets other headers, since V8 is slow to read those that something was deleted from. Middleware in front may have kept the old ones.
  */
 export function removePayment(req: Request, policy: PaymentHeaderPolicy, admission: Admission | undefined): void {
   const { headers, rawHeaders } = req;
-  isOwnRead = true;
-  const hasPayment = headers[PAYMENT_NAME] !== undefined;
-  isOwnRead = false;
-  const names: string[] = [];
-  if (admission !== undefined) {
-    for (const name of CONDITIONS) {
-      if (headers[name] !== undefined && !(admission.isHeld && isKept(name, headers, policy))) names.push(name);
-    }
+  const left: Request["headers"] = Object.create(watches.get(policy) ?? createWatch(policy));
+  const removed: string[] = [];
+  for (const name of Object.keys(headers)) {
+    if (REMOVED.has(name) && !isLeft(name, headers, policy, admission)) removed.push(name);
+    else left[name] = headers[name];
   }
-  if (headers[TOKEN_NAME] !== undefined) names.push(TOKEN_NAME);
-  const isPaymentRemoved = hasPayment && !policy.keepPaymentHeader;
-  // Clients of the first version put the payment here, and some put it into both.
-  if (!policy.keepPaymentHeader && headers[OLD_PAYMENT_NAME] !== undefined) names.push(OLD_PAYMENT_NAME);
-  if (isPaymentRemoved) names.push(PAYMENT_NAME);
-  if (names.length === 0) return;
+  if (removed.length === 0) return;
   const distinct: object | null | undefined = Reflect.get(req, KEY_OF_DISTINCT ?? "headersDistinct");
-  for (const name of names) {
+  for (const name of removed) {
     delete headers[name];
-    Reflect.deleteProperty(distinct ?? {}, name);
+    if (distinct) Reflect.deleteProperty(distinct, name);
   }
-  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
-    if (names.includes(String(rawHeaders[at]).toLowerCase())) rawHeaders.splice(at, 2);
+  let size = 0;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (removed.includes(String(name).toLowerCase())) continue;
+    rawHeaders[size] = name;
+    rawHeaders[size + 1] = rawHeaders[at + 1] as string;
+    size += 2;
   }
+  rawHeaders.length = size;
   if (!distinct) Object.defineProperty(req, "headersDistinct", DISTINCT);
-  if (!isPaymentRemoved) return;
-  // Tells the first read of the removed header. The headers inherit an accessor: as a property of their own, `fetch` would copy it. All
-  // requests for one price share it, since functions of its own would give each request a hidden class of its own in V8.
-  if (!watches.has(policy)) watches.set(policy, createWatch(policy));
-  const watch = watches.get(policy);
-  if (watch !== undefined && Object.getPrototypeOf(headers) === Object.prototype) Object.setPrototypeOf(headers, watch);
+  if (removed.includes(PAYMENT_NAME) && Object.getPrototypeOf(headers) === Object.prototype)
+    Reflect.set(req, "headers", left);
 }
 
 /** Under which Node keeps `headersDistinct` of a request once it was read; to read it costs more than all else here. */
@@ -213,29 +211,48 @@ const DISTINCT: PropertyDescriptor & ThisType<Request> = {
   },
 };
 
+/** Clients of the first version put the payment here, and some put it into both. */
+const OLD_PAYMENT_NAME = "x-payment";
+
 /**
  * Conditions by which a client chooses a response that is not charged: 304 or 412. `Range` and `Accept` stay: with them a client
  * chooses what it buys.
  */
 const CONDITIONS = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
 
-/** A route with `revalidation` sees tags of responses. `*` is the tag of every one. */
-function isKept(name: string, headers: Request["headers"], { revalidation }: PaymentHeaderPolicy): boolean {
-  return revalidation && name === "if-none-match" && !/(?:^|,)\s*\*/.test(headers[name] ?? "");
+const REMOVED: ReadonlySet<string> = new Set([PAYMENT_NAME, OLD_PAYMENT_NAME, TOKEN_NAME, ...CONDITIONS]);
+
+/** Whether a handler gets one of them nevertheless. */
+function isLeft(
+  name: string,
+  headers: Request["headers"],
+  { keepPaymentHeader, revalidation }: PaymentHeaderPolicy,
+  admission: Admission | undefined,
+): boolean {
+  if (name === TOKEN_NAME) return false;
+  if (name === PAYMENT_NAME || name === OLD_PAYMENT_NAME) return keepPaymentHeader;
+  if (admission === undefined) return true;
+  // A route with `revalidation` sees tags of responses. `*` is the tag of every one.
+  const isTag = name === "if-none-match" && !/(?:^|,)\s*\*/.test(headers[name] ?? "");
+  return admission.isHeld && revalidation && isTag;
 }
 
-/** What headers inherit from, by price; `undefined`: a read has been told. */
-const watches = new WeakMap<PaymentHeaderPolicy, object | undefined>();
+/**
+ * What headers inherit from, by price: an accessor that tells the first read of the removed header. As a property of their own, `fetch` would
+ * copy it. All requests for one price share it, since functions of its own would give each request a hidden class of its own in V8. Once told,
+ * it is that of every object.
+ */
+const watches = new WeakMap<PaymentHeaderPolicy, object>();
 
 /** Like `Object.prototype`, and without a prototype as that is: otherwise axios would not know the headers for a plain object. */
 function createWatch(policy: PaymentHeaderPolicy): object {
-  return Object.create(null, {
+  const watch = Object.create(null, {
     ...Object.getOwnPropertyDescriptors(Object.prototype),
     [PAYMENT_NAME]: {
       configurable: true,
       get() {
         if (isOwnRead) return;
-        watches.set(policy, undefined);
+        watches.set(policy, Object.prototype);
         policy.onRemovedHeaderRead();
       },
       set: writeHeader,
@@ -243,6 +260,8 @@ function createWatch(policy: PaymentHeaderPolicy): object {
     // `console.log` would show the prototype.
     [inspect.custom]: { configurable: true, value: copyHeaders },
   });
+  watches.set(policy, watch);
+  return watch;
 }
 
 function copyHeaders(this: object): object {

@@ -404,8 +404,8 @@ function follow(found: Verdict, passage: Passage, isAlone = false): unknown {
   const priced = verdict;
   const decision = priced.decide(new ExpressRequest(req, gate));
   if (!(decision instanceof Promise)) return carryOut(decision, passage, priced);
-  // The client may have disconnected meanwhile. Express 4 ignores the promise of a handler that rejects.
-  return decision
+  // The client may have disconnected meanwhile. Express 4 ignores the promise of a handler that rejects, and Express 5 would make another one.
+  return void decision
     .then((decided) => (isDisconnected(res) ? giveBack(decided) : carryOut(decided, passage, priced)))
     .catch(fail);
 }

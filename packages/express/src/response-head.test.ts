@@ -1,7 +1,15 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { keepPrivate, lockHead, putHead, rehearseHead, takeHead, type WriteHeadArguments } from "./response-head.js";
+import {
+  keepPrivate,
+  lockHead,
+  putHead,
+  rehearseHead,
+  restoreHead,
+  takeHead,
+  type WriteHeadArguments,
+} from "./response-head.js";
 
 function createResponse(headers: Readonly<Record<string, string | string[]>> = {}): ServerResponse {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
@@ -29,6 +37,58 @@ describe("a head", () => {
     cookies.push("b=2");
     res.appendHeader("Set-Cookie", "c=3");
     expect(head.headers).toEqual([["Set-Cookie", ["a=1"]]]);
+  });
+});
+
+/** The same response, without what only Node knows how to find. */
+function withoutSymbols(res: ServerResponse): ServerResponse {
+  return new Proxy(res, {
+    get: (target, key) => {
+      const value: unknown = typeof key === "symbol" ? undefined : Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+describe.each<[string, (res: ServerResponse) => ServerResponse]>([
+  ["a response of Node's", (res) => res],
+  ["a response that keeps its headers elsewhere", withoutSymbols],
+])("%s", (_whose, seen) => {
+  test("has its headers in their case and order, as text", () => {
+    const res = createResponse({ "X-B": "1", "x-a": ["2", "3"] });
+    res.setHeader("Content-Length", 4);
+    expect(takeHead(seen(res)).headers).toEqual([
+      ["X-B", "1"],
+      ["x-a", ["2", "3"]],
+      ["Content-Length", "4"],
+    ]);
+  });
+
+  test("without a header has none", () => {
+    expect(takeHead(seen(createResponse())).headers).toEqual([]);
+    const res = createResponse({ "X-A": "1" });
+    res.removeHeader("X-A");
+    expect(takeHead(seen(res)).headers).toEqual([]);
+  });
+
+  test.each<[string, (res: ServerResponse) => unknown]>([
+    ["nothing", () => {}],
+    ["a value", (res) => res.setHeader("X-A", "2")],
+    ["one value of several", (res) => res.setHeader("Set-Cookie", ["a=1", "b=3"])],
+    ["a value that is added", (res) => res.appendHeader("Set-Cookie", "c=3")],
+    ["the case of a name", (res) => res.setHeader("x-a", "1")],
+    ["a header that is added", (res) => res.setHeader("X-Late", "3")],
+    ["a header that is removed", (res) => res.removeHeader("X-A")],
+    ["a header in place of another", (res) => res.setHeader("X-B", "1").removeHeader("X-A")],
+    ["the status", (res) => Object.assign(res, { statusCode: 500 })],
+    ["the message", (res) => Object.assign(res, { statusMessage: "Broken" })],
+  ])("is as it was when it is restored after a change of %s", (_what, change) => {
+    const res = createResponse({ "X-A": "1", "Set-Cookie": ["a=1", "b=2"] });
+    res.statusCode = 201;
+    const head = takeHead(seen(res));
+    change(res);
+    restoreHead(seen(res), head);
+    expect(takeHead(res)).toEqual(head);
   });
 });
 

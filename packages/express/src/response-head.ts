@@ -6,7 +6,8 @@
  *
  * @module
  */
-import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import {
   asksForPayment,
   EXPOSE_HEADERS,
@@ -40,19 +41,43 @@ export interface TakenHead extends ResponseHead {
   readonly hasPayments: boolean;
 }
 
+/** Names in lower case, and each as it was set, with its value. */
+type NodeHeaders = Readonly<Record<string, readonly [name: string, value: OutgoingHttpHeader]>>;
+
+/** A response, by the symbols of Node's. */
+type Keeping = object & { readonly [key: symbol]: NodeHeaders | undefined };
+
+/** Under which Node keeps the headers of a response. To ask for each by its name takes several times as long. */
+const KEPT: symbol = findKeyOfHeaders() ?? Symbol("farebox.not kept");
+
+function findKeyOfHeaders(): symbol | undefined {
+  const res = new ServerResponse(new IncomingMessage(new Socket())).setHeader("X-A", "1");
+  return Object.getOwnPropertySymbols(res).find((key) => {
+    const [name, value] = (res as object as Keeping)[key]?.["x-a"] ?? [];
+    return name === "X-A" && value === "1";
+  });
+}
+
+/** Node has this method on every outgoing message; its types have it on client requests only. */
+type RawNames = ServerResponse & { readonly getRawHeaderNames?: () => string[] };
+
+/** The same, from a response that keeps them elsewhere, or has none. */
+function readHeaders(res: RawNames): NodeHeaders {
+  const names = res.getRawHeaderNames?.() ?? res.getHeaderNames();
+  return Object.fromEntries(names.map((name) => [name.toLowerCase(), [name, res.getHeader(name) ?? ""]]));
+}
+
 /** Reads the head as it is now. Names keep their case. */
-export function takeHead(res: RawNames): TakenHead {
+export function takeHead(res: ServerResponse): TakenHead {
+  const kept = (res as object as Keeping)[KEPT] ?? readHeaders(res);
   const headers: [name: string, value: string | readonly string[]][] = [];
-  for (const name of res.getRawHeaderNames?.() ?? res.getHeaderNames()) {
-    const value = res.getHeader(name) ?? "";
+  for (const key of Object.keys(kept)) {
+    const [name, value] = kept[key] as NodeHeaders[string];
     headers.push([name, Array.isArray(value) ? value.map(String) : String(value)]);
   }
   const { statusCode: status, statusMessage } = res;
   return { status, statusMessage: statusMessage ?? "", headers, hasPayments: mentionsPayments(headers) };
 }
-
-/** Node has this method on every outgoing message; its types have it on client requests only. */
-type RawNames = ServerResponse & { readonly getRawHeaderNames?: () => string[] };
 
 /** Replaces the whole head. */
 export function putHead(res: ServerResponse, head: ResponseHead): void {
@@ -86,15 +111,15 @@ export function setHeaders(res: ServerResponse, headers: Headers, but?: Readonly
 }
 
 /** Puts a head back, as far as it has changed. */
-export function restoreHead(res: RawNames, head: ResponseHead): void {
-  const { headers } = head;
-  const names = res.getRawHeaderNames?.() ?? res.getHeaderNames();
-  let isSame = names.length === headers.length && res.statusCode === head.status;
+export function restoreHead(res: ServerResponse, head: ResponseHead): void {
+  const kept = (res as object as Keeping)[KEPT] ?? readHeaders(res);
+  const keys = Object.keys(kept);
+  let isSame = keys.length === head.headers.length && res.statusCode === head.status;
   isSame &&= (res.statusMessage ?? "") === head.statusMessage;
-  for (let at = 0; isSame && at < names.length; at++) {
-    const [name, value] = headers[at] as Headers[number];
-    const current = res.getHeader(name);
-    isSame = names[at] === name && String(current) === String(value) && Array.isArray(current) === Array.isArray(value);
+  for (let at = 0; isSame && at < keys.length; at++) {
+    const [name, value] = head.headers[at] as Headers[number];
+    const [setName, set] = kept[keys[at] as string] as NodeHeaders[string];
+    isSame = setName === name && String(set) === String(value) && Array.isArray(set) === Array.isArray(value);
   }
   if (!isSame) putHead(res, head);
 }

@@ -97,14 +97,14 @@ export class HandlersPayment implements Payment {
     amountOf = (payment) => payment.#amount.value.toString();
   }
 
-  readonly payer: string;
-  readonly scheme: string;
-  readonly network: string;
-  readonly asset: string;
+  declare readonly payer: string;
+  declare readonly scheme: string;
+  declare readonly network: string;
+  declare readonly asset: string;
   declare readonly amount: string;
-  readonly maxAmount: string;
-  readonly routeTemplate: string | undefined;
-  readonly pathParams: Payment["pathParams"];
+  declare readonly maxAmount: string;
+  declare readonly routeTemplate: string | undefined;
+  declare readonly pathParams: Payment["pathParams"];
   readonly #amount: ChargedAmount;
   readonly #run: Pick<HandlerSignal, "signal">;
 

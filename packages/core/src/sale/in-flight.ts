@@ -25,26 +25,27 @@ type Owned = Pick<ClaimRequest, "identity" | "owner">;
 type ShareResponse = () => GateResponse | undefined;
 
 class Entry implements RequestInFlight {
-  readonly client: string | undefined;
-  publicSince: number | undefined;
-  share: ShareResponse | undefined;
-  tell: ((response: GateResponse | undefined) => void) | undefined;
-  #ended: Promise<GateResponse | undefined> | undefined;
+  declare readonly client: string | undefined;
+  declare publicSince: number | undefined;
+  declare share: ShareResponse | undefined;
+  declare tell: ((response: GateResponse | undefined) => void) | undefined;
+  declare private promised: Promise<GateResponse | undefined> | undefined;
 
   constructor(client: string | undefined) {
     this.client = client;
     this.publicSince = undefined;
     this.share = undefined;
     this.tell = undefined;
+    this.promised = undefined;
   }
 
   /** Made when the first duplicate asks. Most requests have none. */
   get ended(): Promise<GateResponse | undefined> {
-    this.#ended ??= new Promise((resolve) => {
+    this.promised ??= new Promise((resolve) => {
       if (this.share === undefined) this.tell = resolve;
       else resolve(this.share());
     });
-    return this.#ended;
+    return this.promised;
   }
 }
 

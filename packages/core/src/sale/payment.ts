@@ -75,55 +75,59 @@ export interface PaymentDeps extends MeteringDeps {
 /** The first request with a payment is its payer's. */
 const FIRST: Proof = Object.freeze({ isPayers: true });
 
-/** A payment for one of our offers. */
+/**
+ * A payment for one of our offers.
+ *
+ * Its fields are only declared: V8 would define them by another function, before the constructor sets them.
+ */
 export class Payment implements PaidRequest, HeldAdmission {
-  readonly isHeld: true;
-  readonly receipt: undefined;
-  readonly deps: PaymentDeps;
-  readonly matched: MatchedRequest;
-  readonly route: PricedRoute;
-  readonly routeKey: string;
-  readonly listedAs: string | undefined;
-  readonly hooks: Hooks;
-  readonly asked: PricedRoute["asked"];
-  readonly offer: Offer;
-  readonly scheme: Scheme;
-  readonly decimals: number | undefined;
-  readonly payload: PaymentPayload;
-  readonly payer: string;
-  readonly place: Place;
-  readonly occasion: Omit<ChallengeOccasion, "error">;
-  readonly client: string | undefined;
-  readonly retryToken: string | undefined;
-  readonly arrival: number;
-  readonly claim: ClaimRequest;
-  readonly facilitatorRequest: FacilitatorRequest;
-  readonly isSigned: boolean;
-  readonly isForged: LateCheck | undefined;
+  declare readonly isHeld: true;
+  declare readonly receipt: undefined;
+  declare readonly deps: PaymentDeps;
+  declare readonly matched: MatchedRequest;
+  declare readonly route: PricedRoute;
+  declare readonly routeKey: string;
+  declare readonly listedAs: string | undefined;
+  declare readonly hooks: Hooks;
+  declare readonly asked: PricedRoute["asked"];
+  declare readonly offer: Offer;
+  declare readonly scheme: Scheme;
+  declare readonly decimals: number | undefined;
+  declare readonly payload: PaymentPayload;
+  declare readonly payer: string;
+  declare readonly place: Place;
+  declare readonly occasion: Omit<ChallengeOccasion, "error">;
+  declare readonly client: string | undefined;
+  declare readonly retryToken: string | undefined;
+  declare readonly arrival: number;
+  declare readonly claim: ClaimRequest;
+  declare readonly facilitatorRequest: FacilitatorRequest;
+  declare readonly isSigned: boolean;
+  declare readonly isForged: LateCheck | undefined;
   /** Whether it may end before the time that its record is kept for. */
-  readonly endsEarly: boolean;
-  settleByMs: number;
-  countedAs: string | undefined;
+  declare readonly endsEarly: boolean;
+  declare settleByMs: number;
+  declare countedAs: string | undefined;
   /** What the facilitator said about listings when it verified the payment. */
-  verifyResponses: ExtensionResponses | undefined;
+  declare verifyResponses: ExtensionResponses | undefined;
 
   // Of the run of its handler.
-  counted: Run | undefined;
-  startedMs: number;
-  amount: ChargedAmount | undefined;
-  metering: MeteredStream | undefined;
-  handed: PaymentOfHandler | undefined;
+  declare counted: Run | undefined;
+  declare startedMs: number;
+  declare amount: ChargedAmount | undefined;
+  declare metering: MeteredStream | undefined;
+  declare handed: PaymentOfHandler | undefined;
   /** The response of the handler, while it settles. */
-  responded: HandlerResponse | undefined;
+  declare responded: HandlerResponse | undefined;
   /** Whether the store has the response. */
-  isKept: boolean;
+  declare isKept: boolean;
   /** The headers of the hook `onPaid`. */
-  added: Headers | undefined;
-  handlerSignal: HandlerSignal | undefined;
+  declare added: Headers | undefined;
+  declare handlerSignal: HandlerSignal | undefined;
   /** From when on it cannot settle, in Unix milliseconds. */
-  tooLateMs: number;
-  isCancelTold: boolean;
-  expiryListener: ((instead: Promise<GateResponse>) => void) | undefined;
+  declare tooLateMs: number;
+  declare isCancelTold: boolean;
+  declare expiryListener: ((instead: Promise<GateResponse>) => void) | undefined;
 
   /** @param bodyDigest - What the payment is bound to, beside its route, method, target and offer. */
   constructor(deps: PaymentDeps, matched: MatchedRequest, read: ReadPayment, bodyDigest: string) {

@@ -26,6 +26,7 @@ import {
 } from "../events/findings.js";
 import type { Hooks, VerifyFailure, WrittenBody } from "../events/hooks.js";
 import { describeThrown, errorName } from "../events/logger.js";
+import type { LateCheck, PoolCallOptions } from "../facilitator/call.js";
 import { secondsToWait } from "../facilitator/http-responses.js";
 import { viewOf } from "../pricing/paywall.js";
 import type { PricedRoute } from "../pricing/priced-route.js";
@@ -347,12 +348,11 @@ async function askBeforeVerify(seller: Seller, payment: Payment, hooks: Hooks): 
 /** Asks a facilitator whether the payment would settle. If not, the claim is released. `undefined`: it would. */
 async function verify(seller: Seller, payment: Payment): Promise<Responded | undefined> {
   const { facilitator, listings, events, logger, now } = seller;
-  const { hooks, facilitatorRequest, isSigned, isForged } = payment;
+  const { hooks, facilitatorRequest } = payment;
   const startedMs = now();
   let response: VerifyResponse;
   try {
-    const about = { payment: payment.claim.identity, source: sourceOf(payment), isSigned, isForged };
-    response = await facilitator.verify(facilitatorRequest, about);
+    response = await facilitator.verify(facilitatorRequest, new VerifiedCall(payment));
   } catch (error) {
     const explained = explain(error);
     logger.error("verification_failed", { network: payment.offer.requirements.network, ...explained });
@@ -374,6 +374,25 @@ async function verify(seller: Seller, payment: Payment): Promise<Responded | und
   // The facilitator's own failure is not the payer's fault, and another signature would not help.
   if (reason === UNEXPECTED) return release(seller, payment, unreachable(UNEXPECTED, RETRY_AFTER_SECONDS));
   return release(seller, payment, refusal(payment.route, payment.occasion, reason));
+}
+
+/** What the facilitators are told about a payment to verify. Its source is looked for only if they ask. */
+class VerifiedCall implements PoolCallOptions {
+  readonly payment: string;
+  readonly isSigned: boolean;
+  readonly isForged: LateCheck | undefined;
+  readonly #paid: Payment;
+
+  constructor(paid: Payment) {
+    this.payment = paid.claim.identity;
+    this.isSigned = paid.isSigned;
+    this.isForged = paid.isForged;
+    this.#paid = paid;
+  }
+
+  get source(): string {
+    return sourceOf(this.#paid);
+  }
 }
 
 function tellInvalid(
