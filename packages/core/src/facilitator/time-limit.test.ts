@@ -112,6 +112,19 @@ test("a call has a timer that fires, although a test has put another clock in th
   expect(cut).toEqual(["third"]);
 });
 
+test("a timer that was left behind for another one ends no call", () => {
+  const { limit, cut, begin } = createRecorder();
+  limit.end(begin("first"));
+  vi.advanceTimersByTime(60);
+  // As a test does that replaces the function once more.
+  vi.spyOn(globalThis, "setTimeout");
+  begin("second");
+  vi.advanceTimersByTime(LIMIT_MS - 1);
+  expect(cut).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(cut).toEqual(["second"]);
+});
+
 test("a call that begins while another one is cut short has its whole limit", () => {
   const { limit, cut, begin } = createRecorder();
   const call = begin("first");
