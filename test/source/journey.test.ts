@@ -26,8 +26,8 @@ const LIMIT_MS = 600_000;
 const CEILINGS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   free: { files: 3, functions: 4, calls: 4, promises: 0, timers: 0 },
   unpaid: { files: 14, functions: 26, calls: 26, promises: 0, timers: 0 },
-  "paid early": { files: 53, functions: 170, calls: 238, promises: 51, timers: 3 },
-  paid: { files: 50, functions: 162, calls: 222, promises: 51, timers: 3 },
+  "paid early": { files: 53, functions: 171, calls: 239, promises: 51, timers: 3 },
+  paid: { files: 50, functions: 163, calls: 223, promises: 51, timers: 3 },
 };
 
 test(
