@@ -169,7 +169,7 @@ export function removePayment(req: Request, policy: PaymentHeaderPolicy, admissi
   let size = 0;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
-    if (removed.includes(String(name).toLowerCase())) continue;
+    if (removed.includes(name.toLowerCase())) continue;
     rawHeaders[size] = name;
     rawHeaders[size + 1] = rawHeaders[at + 1] as string;
     size += 2;

@@ -74,108 +74,78 @@ export function heldBytes(): number {
   return heldBytesInAll;
 }
 
-/**
- * Holds the response that it is made for.
- *
- * Its fields are only declared: V8 would define them by another function, before the constructor sets them.
- */
+/** Holds the response that it is made for. */
 export class HeldResponse implements ClosedListener {
-  declare private readonly res: ServerResponse;
-  declare private readonly admission: HeldAdmission;
-  declare private readonly engine: Holding;
-  declare private readonly app: Application;
+  readonly #res: ServerResponse;
+  readonly #admission: HeldAdmission;
+  readonly #engine: Holding;
+  readonly #app: Application;
   /** The head before the handler ran. A replacement starts from it. */
-  declare private readonly headBefore: ResponseHead;
-  declare private readonly original: Originals;
+  readonly #headBefore: ResponseHead;
+  readonly #original: Originals;
   /** No middleware can change the head as it is sent. */
-  declare private readonly isWrittenByNode: boolean;
-  declare private readonly open: OpenResponse;
-  declare private phase: Phase;
-  declare private chunks: Buffer[];
+  readonly #isWrittenByNode: boolean;
+  readonly #open: OpenResponse;
+  #phase: Phase = "holding";
+  #chunks: Buffer[] = [];
   /** The same chunks, and what was charged when each was written, if the response is metered. */
-  declare private charged: ChargedChunk[] | undefined;
+  #charged: ChargedChunk[] | undefined;
   /** A metered response that is held to its end. */
-  declare private readonly isWhole: boolean;
+  readonly #isWhole: boolean;
   /** A metered response that goes out before it is paid for. */
-  declare private metered: MeteredResponse | undefined;
+  #metered: MeteredResponse | undefined;
   /** The chunk given to `end`. */
-  declare private lastChunk: Buffer | undefined;
+  #lastChunk: Buffer | undefined;
   /** Whether the handler has written a head. */
-  declare private isHeadWritten: boolean;
+  #isHeadWritten = false;
   /** The status that Node would have sent: that of the first write. */
-  declare private writtenStatus: number | undefined;
+  #writtenStatus: number | undefined;
   /** The status of the last chunk, and which chunk was the first one with it. */
-  declare private chunkStatus: number | undefined;
-  declare private chunksBefore: number;
-  declare private heldBytes: number;
+  #chunkStatus: number | undefined;
+  #chunksBefore = 0;
+  #heldBytes = 0;
   /** What of it counts in {@link heldBytes}. */
-  declare private countedBytes: number;
-  declare private isLetGo: boolean;
+  #countedBytes = 0;
+  #isLetGo = false;
   /** The handler wants what it writes to go out at once. */
-  declare private isFlushed: boolean;
-  declare private events: EventSearch | undefined;
+  #isFlushed = false;
+  #events: EventSearch | undefined;
   /** The response goes out without what is sold. */
-  declare private isUncharged: boolean;
+  #isUncharged = false;
   /** The handler's, without what they say about the amount. */
-  declare private trailers: Trailers;
+  #trailers: Trailers = [];
   /** Headers of payments in the handler's trailers. They count as if they stood in the head. */
-  declare private trailingPayments: ResponseHead["headers"];
+  #trailingPayments: ResponseHead["headers"] = [];
   /** Callbacks of writes that exceeded `holdBytes`. */
-  declare private callbacks: WriteCallback[] | undefined;
-  declare private isDrainAwaited: boolean;
+  #callbacks: WriteCallback[] | undefined;
+  #isDrainAwaited = false;
   /** The handler has called `end`. */
-  declare private isEnded: boolean;
+  #isEnded = false;
   /** The handler of a metered response has ended it, or failed after its end. */
-  declare private isHandlerDone: boolean;
+  #isHandlerDone = false;
   /** Nothing more happens to a metered response. */
-  declare private isClosed: boolean;
+  #isClosed = false;
   /** Something is being sent: `headersSent` says what Node says again. */
-  declare private isSending: boolean;
-  declare private isReplaced: boolean;
+  #isSending = false;
+  #isReplaced = false;
   /** The response has ended: its connection stays open while it is held. */
-  declare private keptOpen: KeptOpen | undefined;
+  #keptOpen: KeptOpen | undefined;
   /** A response that was paid for. The gate keeps it if its delivery breaks off. */
-  declare private paidResponse: HandlerResponse | undefined;
+  #paidResponse: HandlerResponse | undefined;
 
   /** @param app - In which the handler runs. It knows whether a redirect leads to a priced route. */
   constructor(res: ServerResponse, admission: HeldAdmission, engine: Holding, app: Application) {
     const { writeHead, flushHeaders, write, end, addTrailers, destroy } = res;
     const head = takeHead(res);
-    this.res = res;
-    this.admission = admission;
-    this.engine = engine;
-    this.app = app;
-    this.headBefore = head.hasPayments ? withoutPayments(head) : head;
-    this.original = { writeHead, flushHeaders, write, end, addTrailers, destroy };
-    this.isWrittenByNode = isWrittenByNode(res);
-    this.phase = "holding";
-    this.chunks = [];
-    this.charged = undefined;
-    this.isWhole = admission.metering !== undefined && takesWholeOnly(res);
-    this.metered = undefined;
-    this.lastChunk = undefined;
-    this.isHeadWritten = false;
-    this.writtenStatus = undefined;
-    this.chunkStatus = undefined;
-    this.chunksBefore = 0;
-    this.heldBytes = 0;
-    this.countedBytes = 0;
-    this.isLetGo = false;
-    this.isFlushed = false;
-    this.events = undefined;
-    this.isUncharged = false;
-    this.trailers = NONE;
-    this.trailingPayments = NONE;
-    this.callbacks = undefined;
-    this.isDrainAwaited = false;
-    this.isEnded = false;
-    this.isHandlerDone = false;
-    this.isClosed = false;
-    this.isSending = false;
-    this.isReplaced = false;
-    this.keptOpen = undefined;
-    this.paidResponse = undefined;
-    if (this.isWrittenByNode && !(HELD in res) && addTrailers === NODE.addTrailers && destroy === NODE.destroy) {
+    this.#res = res;
+    this.#admission = admission;
+    this.#engine = engine;
+    this.#app = app;
+    this.#headBefore = head.hasPayments ? withoutPayments(head) : head;
+    this.#original = { writeHead, flushHeaders, write, end, addTrailers, destroy };
+    this.#isWrittenByNode = isWrittenByNode(res);
+    this.#isWhole = admission.metering !== undefined && takesWholeOnly(res);
+    if (this.#isWrittenByNode && !(HELD in res) && addTrailers === NODE.addTrailers && destroy === NODE.destroy) {
       // No middleware has made any of them read-only: to assign them costs V8 a tenth of what it costs to define them.
       const own: Own = res;
       own[HELD] = this;
@@ -189,57 +159,57 @@ export class HeldResponse implements ClosedListener {
       Object.defineProperty(res, "headersSent", FLAGS.headersSent);
       Object.defineProperty(res, "writableEnded", FLAGS.writableEnded);
     } else defineMethods(res, this);
-    this.open = onClosed(res, this);
+    this.#open = onClosed(res, this);
     admission.onExpired((instead) => this.#expire(instead));
-    if (!this.isWhole) return;
+    if (!this.#isWhole) return;
     // At the maximum, what was written so far goes out, whether or not the handler ends its response.
     const { signal } = admission.payment;
-    signal.addEventListener("abort", () => this.heldBytes > 0 && !this.isEnded && void this.#decide(), {
+    signal.addEventListener("abort", () => this.#heldBytes > 0 && !this.#isEnded && void this.#decide(), {
       once: true,
     });
   }
 
   writeHead(args: WriteHeadArguments): void {
-    rehearseHead(this.res, args, this.isHeadWritten);
-    this.isHeadWritten = true;
-    this.writtenStatus = this.res.statusCode;
+    rehearseHead(this.#res, args, this.#isHeadWritten);
+    this.#isHeadWritten = true;
+    this.#writtenStatus = this.#res.statusCode;
   }
 
   addTrailers(trailers: Trailers): void {
     const { payments, others } = splitTrailers(trailers);
-    this.trailingPayments = payments;
-    this.trailers = others;
-    if (this.metered !== undefined) this.metered.trailers = others;
-    if (!this.isUncharged) this.original.addTrailers.call(this.res, others);
+    this.#trailingPayments = payments;
+    this.#trailers = others;
+    if (this.#metered !== undefined) this.#metered.trailers = others;
+    if (!this.#isUncharged) this.#original.addTrailers.call(this.#res, others);
   }
 
   destroy(error: Error | undefined): void {
-    const res = this.res;
+    const res = this.#res;
     // A pipeline whose source fails at the ceiling destroys the response. It ends in order.
     if (this.#isMeteredEnding && !hasLeft(res)) {
-      this.isHandlerDone = true;
+      this.#isHandlerDone = true;
       return;
     }
-    if (this.keptOpen?.isHeld && !error) {
+    if (this.#keptOpen?.isHeld && !error) {
       res.req.socket.destroy();
       return;
     }
     // A client that has left comes first: the handler has not broken off by itself.
     if (hasLeft(res)) this.#cancel();
-    this.admission.handlerEnded();
-    this.original.destroy.call(res, error);
+    this.#admission.handlerEnded();
+    this.#original.destroy.call(res, error);
   }
 
   /** Whether a metered response is over for its handler, and the rest of it is ours. */
   get #isMeteredEnding(): boolean {
-    if (this.metered !== undefined) return this.metered.isClosing;
-    return this.phase === "deciding" && this.admission.metering?.stopped !== undefined;
+    if (this.#metered !== undefined) return this.#metered.isClosing;
+    return this.#phase === "deciding" && this.#admission.metering?.stopped !== undefined;
   }
 
   /** True once the handler has written a head, so that error handlers do not write a second one. */
   get headersSent(): boolean {
-    const isSent = (this.isHeadWritten && !this.isSending) || this.#nodeFlag("headersSent");
-    if (isSent && this.phase === "holding") this.#watchLastHandler();
+    const isSent = (this.#isHeadWritten && !this.#isSending) || this.#nodeFlag("headersSent");
+    if (isSent && this.#phase === "holding") this.#watchLastHandler();
     return isSent;
   }
 
@@ -250,27 +220,27 @@ export class HeldResponse implements ClosedListener {
    * A socket that is destroyed at any other time may be the client's doing, as by a CONNECT behind its request.
    */
   #watchLastHandler(): void {
-    const res = this.res;
+    const res = this.#res;
     if (Reflect.get(res.req, "next") !== undefined || hasLeft(res)) return;
     queueMicrotask(() => {
-      if (isDisconnected(res)) this.admission.handlerEnded();
+      if (isDisconnected(res)) this.#admission.handlerEnded();
     });
   }
 
   get writableEnded(): boolean {
-    return this.isEnded || this.#nodeFlag("writableEnded");
+    return this.#isEnded || this.#nodeFlag("writableEnded");
   }
 
   #nodeFlag(name: "headersSent" | "writableEnded"): boolean {
-    return Boolean(Reflect.get(Object.getPrototypeOf(this.res), name, this.res));
+    return Boolean(Reflect.get(Object.getPrototypeOf(this.#res), name, this.#res));
   }
 
   flushHeaders(): void {
-    if (this.phase === "released") {
-      this.original.flushHeaders.call(this.res);
-    } else if (this.phase === "holding") {
+    if (this.#phase === "released") {
+      this.#original.flushHeaders.call(this.#res);
+    } else if (this.#phase === "holding") {
       this.#writeHeadOnce();
-      this.isFlushed = true;
+      this.#isFlushed = true;
       if (this.#isStreaming()) void this.#decide();
     }
   }
@@ -280,67 +250,67 @@ export class HeldResponse implements ClosedListener {
    * is not streamed before its amount is known.
    */
   #isStreaming(): boolean {
-    if (this.isWhole) return false;
-    if (this.admission.metering !== undefined) return this.isFlushed || this.heldBytes > 0;
-    if (this.admission.isAmountAwaited) return false;
-    if (!isEventStream(this.res)) return this.isFlushed && this.heldBytes > 0;
+    if (this.#isWhole) return false;
+    if (this.#admission.metering !== undefined) return this.#isFlushed || this.#heldBytes > 0;
+    if (this.#admission.isAmountAwaited) return false;
+    if (!isEventStream(this.#res)) return this.#isFlushed && this.#heldBytes > 0;
     // Events cannot be told from comments in a compressed stream.
-    return this.res.hasHeader("content-encoding") ? this.heldBytes > 0 : this.events?.isFound === true;
+    return this.#res.hasHeader("content-encoding") ? this.#heldBytes > 0 : this.#events?.isFound === true;
   }
 
   write(args: ChunkArguments): boolean {
-    if (this.phase === "released" && !this.isEnded && this.metered === undefined) {
-      return Reflect.apply(this.original.write, this.res, args) as boolean;
+    if (this.#phase === "released" && !this.#isEnded && this.#metered === undefined) {
+      return Reflect.apply(this.#original.write, this.#res, args) as boolean;
     }
     const { chunk, callback } = readWrite(args);
     if (chunk === undefined) throw new InvalidChunkError();
-    if (this.isEnded) return refuseWrite(callback);
-    if (this.metered !== undefined) return this.metered.write(chunk, callback);
+    if (this.#isEnded) return refuseWrite(callback);
+    if (this.#metered !== undefined) return this.#metered.write(chunk, callback);
     this.#writeHeadOnce();
     return this.#keep(chunk, callback);
   }
 
   end(args: ChunkArguments): void {
     const { chunk, callback } = readWrite(args);
-    if (this.isEnded) {
+    if (this.#isEnded) {
       refuseWrite(callback);
       return;
     }
-    const isReleased = this.phase === "released";
+    const isReleased = this.#phase === "released";
     if (!isReleased) this.#writeHeadOnce();
-    this.isEnded = true;
-    this.isHandlerDone = true;
+    this.#isEnded = true;
+    this.#isHandlerDone = true;
     if (callback !== undefined) this.#callWhenClosed(callback);
-    if (this.metered !== undefined) {
+    if (this.#metered !== undefined) {
       this.#endMetered(chunk);
       return;
     }
     if (isReleased) {
-      Reflect.apply(this.original.end, this.res, [chunk]);
+      Reflect.apply(this.#original.end, this.#res, [chunk]);
       return;
     }
-    if (this.phase !== "dropped") this.keptOpen ??= keepOpen(this.open);
-    this.lastChunk = chunk;
+    if (this.#phase !== "dropped") this.#keptOpen ??= keepOpen(this.#open);
+    this.#lastChunk = chunk;
     if (chunk !== undefined) this.#hold(chunk.byteLength);
     void this.#decide();
-    if (this.admission.metering === undefined || this.isClosed) this.admission.handlerEnded();
+    if (this.#admission.metering === undefined || this.#isClosed) this.#admission.handlerEnded();
   }
 
   /** Node writes the head through `res.writeHead`, so middleware that has wrapped it is called before settlement. */
   #writeHeadOnce(): void {
-    if (this.isReplaced || this.isHeadWritten) return;
-    const res = this.res;
+    if (this.#isReplaced || this.#isHeadWritten) return;
+    const res = this.#res;
     if ((res.writeHead as unknown) !== METHODS.writeHead || !isChecked(res)) {
       res.writeHead(res.statusCode);
       return;
     }
-    this.isHeadWritten = true;
-    this.writtenStatus = res.statusCode;
+    this.#isHeadWritten = true;
+    this.#writtenStatus = res.statusCode;
   }
 
   /** Node drops the callback of `end` if the client disconnects first. Here it is always called once. */
   #callWhenClosed(callback: WriteCallback): void {
-    const res = this.res;
+    const res = this.#res;
     let isCalled = false;
     const call = () => {
       if (!isCalled) callback();
@@ -356,40 +326,40 @@ export class HeldResponse implements ClosedListener {
 
   /** Keeps a chunk. Its callback is called soon, or after the release if there is no room. */
   #keep(chunk: Buffer, callback: WriteCallback | undefined): boolean {
-    const { metering } = this.admission;
+    const { metering } = this.#admission;
     if (metering?.stopped !== undefined) {
       later(callback);
       return true;
     }
-    if (this.phase !== "dropped") {
-      if (this.res.statusCode !== this.chunkStatus) this.#noteStatus();
-      this.chunks.push(chunk);
+    if (this.#phase !== "dropped") {
+      if (this.#res.statusCode !== this.#chunkStatus) this.#noteStatus();
+      this.#chunks.push(chunk);
       if (metering !== undefined) {
-        this.charged ??= [];
-        this.charged.push({ chunk, charged: metering.charged });
+        this.#charged ??= [];
+        this.#charged.push({ chunk, charged: metering.charged });
       }
       this.#hold(chunk.byteLength);
-      if (this.phase === "holding") {
-        this.events ??= new EventSearch();
-        this.events.add(chunk);
+      if (this.#phase === "holding") {
+        this.#events ??= new EventSearch();
+        this.#events.add(chunk);
       }
-      const isFull = this.heldBytes > this.engine.holdBytes && !this.isWhole;
+      const isFull = this.#heldBytes > this.#engine.holdBytes && !this.#isWhole;
       if (isFull || this.#isStreaming()) void this.#decide();
     }
-    if (this.phase !== "deciding") later(callback);
+    if (this.#phase !== "deciding") later(callback);
     else if (callback !== undefined) {
-      this.callbacks ??= [];
-      this.callbacks.push(callback);
+      this.#callbacks ??= [];
+      this.#callbacks.push(callback);
     }
     // A compressing stream in between emits "drain" only if it was filled to its own mark, so no less is asked for.
-    const mark = Math.max(this.engine.holdBytes, this.res.writableHighWaterMark);
-    this.isDrainAwaited = this.phase === "deciding" && this.heldBytes >= mark;
-    return !this.isDrainAwaited;
+    const mark = Math.max(this.#engine.holdBytes, this.#res.writableHighWaterMark);
+    this.#isDrainAwaited = this.#phase === "deciding" && this.#heldBytes >= mark;
+    return !this.#isDrainAwaited;
   }
 
   #noteStatus(): void {
-    this.chunksBefore = this.chunks.length;
-    this.chunkStatus = this.res.statusCode;
+    this.#chunksBefore = this.#chunks.length;
+    this.#chunkStatus = this.#res.statusCode;
   }
 
   /**
@@ -397,69 +367,70 @@ export class HeldResponse implements ClosedListener {
    * written before is part of the goods, and does not go out.
    */
   #settleStatus(): void {
-    const res = this.res;
-    const written = this.writtenStatus;
+    const res = this.#res;
+    const written = this.#writtenStatus;
     if (written === undefined) return;
     if (res.statusCode < 300) {
       res.statusCode = written;
       return;
     }
-    if (res.statusCode !== this.chunkStatus) this.#noteStatus();
+    if (res.statusCode !== this.#chunkStatus) this.#noteStatus();
     // In an encoded body the parts cannot be told from each other.
     if (res.hasHeader("content-encoding")) {
-      this.chunksBefore = this.chunks.length;
-      this.lastChunk = undefined;
+      this.#chunksBefore = this.#chunks.length;
+      this.#lastChunk = undefined;
       for (const name of ["Content-Encoding", "Content-Type", "Content-Length"]) res.removeHeader(name);
     }
-    this.chunks.splice(0, this.chunksBefore);
-    this.charged?.splice(0, this.chunksBefore);
-    this.heldBytes = lengthOf(this.chunks) + (this.lastChunk?.byteLength ?? 0);
-    if (this.isEnded && Number(res.getHeader("content-length")) !== this.heldBytes) res.removeHeader("Content-Length");
+    this.#chunks.splice(0, this.#chunksBefore);
+    this.#charged?.splice(0, this.#chunksBefore);
+    this.#heldBytes = lengthOf(this.#chunks) + (this.#lastChunk?.byteLength ?? 0);
+    if (this.#isEnded && Number(res.getHeader("content-length")) !== this.#heldBytes)
+      res.removeHeader("Content-Length");
   }
 
   /** Hands the response to the gate, once. Later changes of the head are ignored. */
   async #decide(): Promise<void> {
-    if (this.phase !== "holding") return;
-    const res = this.res;
+    if (this.#phase !== "holding") return;
+    const res = this.#res;
     if (hasLeft(res)) {
       this.#cancel();
       return;
     }
-    if (this.writtenStatus !== res.statusCode) this.#settleStatus();
-    this.phase = "deciding";
+    if (this.#writtenStatus !== res.statusCode) this.#settleStatus();
+    this.#phase = "deciding";
     try {
-      const isEnded = this.isEnded;
+      const isEnded = this.#isEnded;
       let body: Buffer | undefined;
-      if (isEnded && this.heldBytes <= this.engine.holdBytes) {
-        const chunks = this.lastChunk === undefined ? this.chunks : [...this.chunks, this.lastChunk];
+      if (isEnded && this.#heldBytes <= this.#engine.holdBytes) {
+        const chunks = this.#lastChunk === undefined ? this.#chunks : [...this.#chunks, this.#lastChunk];
         body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
       }
       const taken = takeHead(res);
       const head = taken.status === 402 ? withoutChallenge(taken, body) : taken;
       const { status } = head;
-      const trailing = this.trailingPayments;
+      const trailing = this.#trailingPayments;
       const headers = trailing.length === 0 ? head.headers : [...head.headers, ...trailing];
       // The client would wait for the rest of such a body in vain.
       const isCutShort =
-        isEnded && res.req.method !== "HEAD" && this.heldBytes < Number(res.getHeader("content-length"));
-      const response = { status, headers, headersBefore: this.headBefore.headers, body, isCutShort };
+        isEnded && res.req.method !== "HEAD" && this.#heldBytes < Number(res.getHeader("content-length"));
+      const response = { status, headers, headersBefore: this.#headBefore.headers, body, isCutShort };
       let given: HandlerResponse = response;
       if (status >= 300 && status < 400) {
-        given = { ...response, isPriced: (method, path) => isPricedIn(this.app, method, path) };
+        given = { ...response, isPriced: (method, path) => isPricedIn(this.#app, method, path) };
       }
-      const { metering } = this.admission;
+      const { metering } = this.#admission;
       if (metering === undefined || body !== undefined) {
-        this.#carryOut(await this.admission.complete(given), head, response);
+        this.#carryOut(await this.#admission.complete(given), head, response);
         return;
       }
       // It may reach the ceiling before its first byte is out.
       metering.onStop(() => {
-        this.keptOpen ??= keepOpen(this.open);
+        this.#keptOpen ??= keepOpen(this.#open);
       });
       const release = await metering.start(given);
       if (release.kind === "release" && release.paid) {
-        const parts = { metering, original: this.original, trailers: this.trailers };
-        this.metered = new MeteredResponse(res, this.open, parts);
+        const parts = { metering, original: this.#original, trailers: this.#trailers };
+        this.#metered = new MeteredResponse(res, this.#open, parts);
       }
       this.#carryOut(release, head, response);
     } catch {
@@ -469,9 +440,9 @@ export class HeldResponse implements ClosedListener {
   }
 
   #hold(bytes: number): void {
-    this.heldBytes += bytes;
-    if (this.isLetGo) return;
-    this.countedBytes += bytes;
+    this.#heldBytes += bytes;
+    if (this.#isLetGo) return;
+    this.#countedBytes += bytes;
     heldBytesInAll += bytes;
   }
 
@@ -481,147 +452,147 @@ export class HeldResponse implements ClosedListener {
    * @param isSending - From here on Node and earlier middleware see the response as it is: nothing sent yet.
    */
   #letGo(isSending: boolean): void {
-    letGo(this.keptOpen);
-    this.isLetGo = true;
-    heldBytesInAll -= this.countedBytes;
-    this.countedBytes = 0;
+    letGo(this.#keptOpen);
+    this.#isLetGo = true;
+    heldBytesInAll -= this.#countedBytes;
+    this.#countedBytes = 0;
     if (!isSending) return;
-    if (this.engine.draining.isDraining) closeBehind(this.res);
-    this.isSending = true;
-    this.res.writeHead = this.original.writeHead;
+    if (this.#engine.draining.isDraining) closeBehind(this.#res);
+    this.#isSending = true;
+    this.#res.writeHead = this.#original.writeHead;
   }
 
   #carryOut(release: Release, head: TakenHead, response: HandlerResponse): void {
-    const res = this.res;
-    const original = this.original;
+    const res = this.#res;
+    const original = this.#original;
     const isPaid = release.kind === "release" && release.paid;
-    const isWhole = isPaid && this.metered === undefined;
+    const isWhole = isPaid && this.#metered === undefined;
     if (isDisconnected(res)) {
       this.#drop();
-      if (isWhole) void this.admission.unreleased(response);
-      if (this.admission.metering !== undefined) this.#closeMetered();
+      if (isWhole) void this.#admission.unreleased(response);
+      if (this.#admission.metering !== undefined) this.#closeMetered();
       return;
     }
-    if (isWhole) this.paidResponse = response;
+    if (isWhole) this.#paidResponse = response;
     if (release.kind === "replace") {
       this.#replace(release.response);
       return;
     }
-    this.phase = "released";
+    this.#phase = "released";
     this.#letGo(true);
     if (release.paid) restoreHead(res, head.hasPayments ? withoutPayments(head) : head);
     else {
       // The goods may stand in any part of a head, in its message and its trailers, too.
       putHead(res, { status: head.status, statusMessage: "", headers: release.kept });
-      this.isUncharged = true;
+      this.#isUncharged = true;
       original.addTrailers.call(res, {});
     }
     setHeaders(res, release.headers);
     if (!release.paid) {
-      if (!this.isWrittenByNode) lockHead(res);
-    } else if (this.isWrittenByNode) {
+      if (!this.#isWrittenByNode) lockHead(res);
+    } else if (this.#isWrittenByNode) {
       res.setHeader("Cache-Control", privateCacheControl(String(res.getHeader("cache-control") ?? "")));
     } else {
       lockPayments(res);
       keepPrivate(res);
     }
-    if (this.metered !== undefined) {
-      this.#sendMetered(this.metered);
+    if (this.#metered !== undefined) {
+      this.#sendMetered(this.#metered);
       return;
     }
     // Write by write, as the handler wrote them.
-    const chunks = this.chunks;
-    this.chunks = [];
+    const chunks = this.#chunks;
+    this.#chunks = [];
     let hasRoom = true;
     for (const chunk of chunks) hasRoom = Reflect.apply(original.write, res, [chunk]) as boolean;
-    if (this.isEnded) Reflect.apply(original.end, res, [this.lastChunk]);
-    if (this.callbacks !== undefined || this.isDrainAwaited) this.#resumeHandler(hasRoom);
+    if (this.#isEnded) Reflect.apply(original.end, res, [this.#lastChunk]);
+    if (this.#callbacks !== undefined || this.#isDrainAwaited) this.#resumeHandler(hasRoom);
   }
 
   /** The head goes out, and what was written so far. */
   #sendMetered(metered: MeteredResponse): void {
-    const written = this.charged ?? [];
-    this.chunks = [];
-    this.charged = undefined;
+    const written = this.#charged ?? [];
+    this.#chunks = [];
+    this.#charged = undefined;
     const hasRoom = metered.begin(written);
-    if (this.isEnded) this.#endMetered(this.lastChunk);
+    if (this.#isEnded) this.#endMetered(this.#lastChunk);
     this.#resumeHandler(hasRoom);
   }
 
   #endMetered(chunk: Buffer | undefined): void {
-    if (chunk !== undefined) this.metered?.write(chunk, undefined);
-    this.metered?.end();
-    if (this.isClosed) this.admission.handlerEnded();
+    if (chunk !== undefined) this.#metered?.write(chunk, undefined);
+    this.#metered?.end();
+    if (this.#isClosed) this.#admission.handlerEnded();
   }
 
   /** Until a metered response is delivered its client may leave. Then it was the client that ended the run, not the handler. */
   #closeMetered(): void {
-    this.metered?.close();
-    this.isClosed = true;
-    if (this.isHandlerDone) this.admission.handlerEnded();
+    this.#metered?.close();
+    this.#isClosed = true;
+    if (this.#isHandlerDone) this.#admission.handlerEnded();
   }
 
   #replace(response: GateResponse): void {
-    this.isReplaced = true;
+    this.#isReplaced = true;
     this.#drop();
     this.#letGo(true);
-    putHead(this.res, this.headBefore);
+    putHead(this.#res, this.#headBefore);
     // Removes trailers that the handler has set.
-    this.res.addTrailers({});
-    writeResponse(this.res, response, this.original);
+    this.#res.addTrailers({});
+    writeResponse(this.#res, response, this.#original);
   }
 
   /** The payment expires before the handler has responded. */
   #expire(instead: Promise<GateResponse>): void {
-    if (this.phase !== "holding") return;
-    this.phase = "deciding";
+    if (this.#phase !== "holding") return;
+    this.#phase = "deciding";
     instead
-      .then((response) => (isDisconnected(this.res) ? this.#drop() : this.#replace(response)))
+      .then((response) => (isDisconnected(this.#res) ? this.#drop() : this.#replace(response)))
       .catch(() => {
         this.#letGo(false);
-        this.res.destroy();
+        this.#res.destroy();
       });
   }
 
   #drop(): void {
     this.#letGo(false);
-    this.phase = "dropped";
-    this.chunks = [];
+    this.#phase = "dropped";
+    this.#chunks = [];
     this.#resumeHandler(true);
   }
 
   /** Lets a handler write on that waits for a callback or for "drain". Without room, the socket emits "drain" later. */
   #resumeHandler(hasRoom: boolean): void {
-    const { callbacks } = this;
-    this.callbacks = undefined;
+    const callbacks = this.#callbacks;
+    this.#callbacks = undefined;
     for (const callback of callbacks ?? []) later(callback);
-    if (hasRoom && this.isDrainAwaited) process.nextTick(() => this.res.emit("drain"));
-    this.isDrainAwaited = false;
+    if (hasRoom && this.#isDrainAwaited) process.nextTick(() => this.#res.emit("drain"));
+    this.#isDrainAwaited = false;
   }
 
   /** The connection is done with the response. */
   onClosed(isDelivered: boolean): void {
     if (!isDelivered) {
-      letGo(this.keptOpen);
-      this.admission.leave();
+      letGo(this.#keptOpen);
+      this.#admission.leave();
     }
-    if (this.phase === "holding") this.#cancel();
-    if (this.admission.metering !== undefined && this.phase !== "deciding") this.#closeMetered();
-    if (this.paidResponse === undefined) return;
+    if (this.#phase === "holding") this.#cancel();
+    if (this.#admission.metering !== undefined && this.#phase !== "deciding") this.#closeMetered();
+    if (this.#paidResponse === undefined) return;
     if (isDelivered) {
-      this.admission.done();
+      this.#admission.done();
       return;
     }
     // Without a socket it still waited for its turn in a pipeline.
-    if (this.res.socket === null) void this.admission.unreleased(this.paidResponse);
-    else void this.admission.undelivered(this.paidResponse);
+    if (this.#res.socket === null) void this.#admission.unreleased(this.#paidResponse);
+    else void this.#admission.undelivered(this.#paidResponse);
   }
 
   /** Nothing is charged if the client disconnects before the gate has decided. */
   #cancel(): void {
-    if (this.phase !== "holding") return;
+    if (this.#phase !== "holding") return;
     this.#drop();
-    void this.admission.cancel();
+    void this.#admission.cancel();
   }
 }
 
@@ -648,8 +619,6 @@ class EventSearch {
 
 /** A byte order mark, and `data:`. */
 const LONGEST_START = 8;
-
-const NONE: [] = [];
 
 const HELD: unique symbol = Symbol("farebox.held");
 
@@ -720,7 +689,7 @@ const NODE = ServerResponse.prototype;
 function defineMethods(res: ServerResponse, hold: HeldResponse): void {
   // A response that middleware gives to a second request is held twice: each hold then has methods of its own.
   const isHeld = HELD in res;
-  const key = isHeld ? Symbol("farebox.held again") : HELD;
+  const key = isHeld ? Symbol("again") : HELD;
   Object.assign(res, { [key]: hold });
   for (const [name, value] of Object.entries(isHeld ? createMethods(key) : METHODS))
     Object.defineProperty(res, name, { value, configurable: true, enumerable: true, writable: true });

@@ -48,7 +48,7 @@ type NodeHeaders = Readonly<Record<string, readonly [name: string, value: Outgoi
 type Keeping = object & { readonly [key: symbol]: NodeHeaders | undefined };
 
 /** Under which Node keeps the headers of a response. To ask for each by its name takes several times as long. */
-const KEPT: symbol = findKeyOfHeaders() ?? Symbol("farebox.not kept");
+const KEPT: symbol = findKeyOfHeaders() ?? Symbol("none");
 
 function findKeyOfHeaders(): symbol | undefined {
   const res = new ServerResponse(new IncomingMessage(new Socket())).setHeader("X-A", "1");

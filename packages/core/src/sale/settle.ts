@@ -337,7 +337,7 @@ export class Settler {
     const { leases, ledger, now, facilitator: pool } = this.#deps;
     const { claim } = payment;
     const { identity, owner } = claim;
-    const change: Change = { identity, from: "settling", owner, leaseUntilMs: null, to: outcome.kind };
+    const change = { identity, from: "settling", owner, leaseUntilMs: null } as Change;
     // Which facilitator has the payment: none if it was never sent, otherwise the one that was told.
     const told = start.facilitator ?? pool.facilitatorOf(identity);
     if (outcome.kind === "unsent") change.facilitator = null;
@@ -487,7 +487,7 @@ async function changeAgain(store: Pick<PaymentStore, "transition" | "find">, cha
   return record?.owner === (change.newOwner ?? change.owner) && record.state === change.to;
 }
 
-/** A transition in the making. */
+/** A transition in the making. What the outcome is says to which state. */
 type Change = { -readonly [Field in keyof Transition]: Transition[Field] };
 
 /**
@@ -502,23 +502,24 @@ function changeHeld(
   start: SettlementStart,
   { claim, isShared }: { readonly claim: ClaimRequest; readonly isShared: boolean },
 ): boolean {
-  if (outcome.kind === "rejected") {
+  if (outcome.kind !== "settled") {
+    change.to = outcome.kind;
+    if (outcome.kind !== "rejected") return isShared && outcome.kind === "unknown";
     change.receipt = outcome.receipt;
     change.request = null;
     change.answer = null;
     change.identifier = null;
     return false;
   }
-  if (outcome.kind !== "settled") return isShared && outcome.kind === "unknown";
   change.receipt = outcome.receipt;
   change.request = null;
   // No request waited: the record keeps the response, or owes one to the same payment sent again.
+  const isOwed = start.waiting === undefined && start.response === undefined;
+  change.to = isOwed ? "owed" : "settled";
   if (start.waiting === undefined) {
-    if (start.response === undefined) change.to = "owed";
-    else {
-      change.mark = "undelivered";
-      change.newOwner = nextOwner();
-    }
+    if (isOwed) return false;
+    change.mark = "undelivered";
+    change.newOwner = nextOwner();
     return false;
   }
   // A payment with an identifier may fetch its response again.
@@ -536,6 +537,7 @@ function changeHeld(
 function changeStreamed(change: Change, payment: PendingPayment, outcome: Outcome, isShared: boolean): boolean {
   switch (outcome.kind) {
     case "settled":
+      change.to = "settled";
       change.receipt = outcome.receipt;
       change.request = null;
       return false;
@@ -548,6 +550,7 @@ function changeStreamed(change: Change, payment: PendingPayment, outcome: Outcom
       change.receipt = unsentReceipt(payment);
       return false;
     default:
+      change.to = outcome.kind;
       return isShared;
   }
 }
