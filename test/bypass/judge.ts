@@ -196,7 +196,7 @@ function judge(app: ResolvedApp, seen: Seen): string | undefined {
   if (answer.status >= 500 && !isOfFiles(seen)) return `failed: ${answer.status}`;
   const unpaid = claims === 0 ? ran.find((run) => mustPay(app, seen, run)) : undefined;
   if (unpaid !== undefined) return `handler ${unpaid.route.id} ran without payment`;
-  if (hasLostHost(app, seen.requestLine)) return undefined;
+  if (isMisread(app, seen.requestLine)) return undefined;
   const free = claims > 0 ? ran.find((run) => !mayPay(app, seen, run)) : undefined;
   if (free !== undefined) return `handler ${free.route.id} is free, and was charged`;
   const other = claims > 0 ? ran.find((run) => isOtherPrice(app, seen, run)) : undefined;
@@ -247,8 +247,6 @@ function refusalProblem(app: ResolvedApp, seen: Seen, answer: Answered): string 
 function offerProblem(app: ResolvedApp, seen: Seen, first: Run, { head, status }: Answered): string | undefined {
   if (status !== 402 || !seen.isPlain || isNoTarget(seen.requestLine) || app.plan.between.length > 0) return undefined;
   if (!isMetFirst(app, seen, first)) return undefined;
-  // Express cuts a mount with a space off a URL that has `%20` in it, or the other way round.
-  if (isDecoded(app) && seen.requestLine.includes("%20")) return undefined;
   const asked = askedPrice(head);
   const isRight = asked === undefined || [...pricesOf(app, seen, first)].some((cents) => cents === asked);
   return isRight ? undefined : `handler ${first.route.id} is offered at another's price: ${asked} ct`;
@@ -273,12 +271,18 @@ function isDecoded({ plan }: ResolvedApp): boolean {
 }
 
 /**
- * A URL in absolute form has no host left when middleware has collapsed its slashes: Express reads it in two ways, and cuts a mount off the
- * wrong part of it. Which route is meant cannot be told. What is priced still does not run without payment.
+ * A URL that middleware has changed so that Express reads it in two ways, and cuts mounts off the wrong part of it: which route is meant cannot
+ * be told. What is priced still does not run without payment. One in absolute form has no host left when its slashes are collapsed. One whose
+ * signs are decoded has them escaped by Express, which then cuts by the length of the escaped text.
  */
-function hasLostHost({ plan }: ResolvedApp, requestLine: string): boolean {
-  return [...plan.rewriters, ...plan.between].includes("collapses slashes") && / \w+:/.test(requestLine);
+function isMisread({ plan }: ResolvedApp, requestLine: string): boolean {
+  const middleware = [...plan.rewriters, ...plan.between];
+  const hasLostHost = middleware.includes("collapses slashes") && / \w+:/.test(requestLine);
+  return hasLostHost || (middleware.includes("decodes the URL") && ESCAPED.test(requestLine));
 }
+
+/** The signs that Express escapes where it parses a URL, as a client sends them. */
+const ESCAPED = /%(?:09|0[AD]|2[027]|3[CE]|5[CE]|60|7[BCD])/i;
 
 /** The handler that would have answered. */
 function firstServed({ touched }: Seen): Run | undefined {
