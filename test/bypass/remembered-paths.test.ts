@@ -145,4 +145,21 @@ describe.each(VERSIONS)("on %s", (_, express) => {
     for (const target of [...targets, "http://x/v1/m/page"]) statuses.push(await statusOf(target));
     expect(statuses).toEqual([200, 200, 400, 402, 402, 402, 200]);
   });
+
+  test("behind a mount that was cut off in the wrong place, nothing that is remembered counts", async () => {
+    const payments = createPayments({ facilitator: createTestFacilitator(), logger: QUIET, strict: false });
+    const app = express().set("env", "test");
+    app.use("/:a/:b", express.Router());
+    app.use(payments.routes({ "GET /report": CHEAP }));
+    app.use((req, res) => void res.send(req.originalUrl));
+    const line = await openRawLine();
+    onTestFinished(() => line.close());
+    line.serve(app as unknown as Parameters<typeof line.serve>[0]);
+    const statuses = [];
+    for (const target of ["/files/it%27sx", "/files/it%27sx", "/files/it's/xx?#"]) {
+      const answer = await line.ask(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`, "GET");
+      statuses.push(answer.kind === "answered" ? answer.status : answer.problem);
+    }
+    expect(statuses).toEqual([200, 200, 400]);
+  });
 });

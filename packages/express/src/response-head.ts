@@ -51,7 +51,8 @@ type Keeping = object & { readonly [key: symbol]: NodeHeaders | undefined };
 const KEPT: symbol = findKeyOfHeaders() ?? Symbol("none");
 
 function findKeyOfHeaders(): symbol | undefined {
-  const res = new ServerResponse(new IncomingMessage(new Socket())).setHeader("X-A", "1");
+  const res = new ServerResponse(new IncomingMessage(new Socket()));
+  res.setHeader("X-A", "1");
   return Object.getOwnPropertySymbols(res).find((key) => {
     const [name, value] = (res as object as Keeping)[key]?.["x-a"] ?? [];
     return name === "X-A" && value === "1";

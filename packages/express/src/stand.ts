@@ -6,6 +6,7 @@
 import type { TableGate, Verdict } from "@farebox/core/adapter";
 import type { Application, Request } from "express";
 import { type AppState, isAlone, mountsIn } from "./app-state.js";
+import { cutOf } from "./express-request.js";
 import type { Inspection } from "./inspection.js";
 import { hasChanged, rootOf } from "./router-walk.js";
 
@@ -35,7 +36,9 @@ export function findVerdict(
 ): Verdict | undefined {
   const isStill = req.app === app && inspection.changes === changes && rootOf(app) === state.app;
   if (!isStill || state.stacks.some(hasChanged)) return undefined;
-  const { method, baseUrl, url } = req;
+  const { method, baseUrl, url, originalUrl } = req;
+  // A mount in front may have been cut off in the wrong place.
+  if (originalUrl !== baseUrl + url && cutOf(req) !== "right") return undefined;
   const query = url.indexOf("?");
   return verdicts.get(`${method} ${baseUrl} ${query === -1 ? url : url.slice(0, query)}`);
 }

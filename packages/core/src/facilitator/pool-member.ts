@@ -250,9 +250,9 @@ export class PoolMember {
       } else if (response.isValid) this.#questions.lastGood = request;
       else call.options.isForged?.("failed");
       if (this.#events?.hears("facilitator_called")) this.#tell(operation, call.madeAtMs, "responded");
-      limit.end(call);
       // Last: when others take the place, they know whether this one was forged.
       queue?.leave(call, "responded");
+      limit.end(call);
       call.memory?.end(call.payment, false);
       call.resolve(response);
     } catch (cause) {

@@ -3,24 +3,29 @@
  *
  * @module
  */
+import { AsyncResource } from "node:async_hooks";
 import type { StartTimer } from "../options.js";
 
 /** A payment whose handler runs. */
 export interface Expiring {
   /** From when on it cannot settle, in Unix milliseconds. */
   readonly tooLateMs: number;
-  /** Called once, when it is too late. */
+  /** Called once, when it is too late, in the asynchronous context in which it was added. */
   expire(): void;
 }
 
 /** Node fires at once when a timer is longer than this. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
+/** A timer keeps the asynchronous context in which it was started. This one is of no request. */
+const NO_REQUEST = new AsyncResource("farebox.expiries");
+
 /** The payments of one seller whose handlers run. */
 export class Expiries {
   readonly #now: () => number;
   readonly #timer: StartTimer;
-  readonly #running = new Set<Expiring>();
+  /** With the context of each payment's own request. */
+  readonly #running = new Map<Expiring, AsyncResource>();
   #stopTimer: (() => void) | undefined;
   /** When the timer fires. */
   #firesAtMs = Number.POSITIVE_INFINITY;
@@ -31,7 +36,7 @@ export class Expiries {
   }
 
   add(payment: Expiring): void {
-    this.#running.add(payment);
+    this.#running.set(payment, new AsyncResource("farebox.payment"));
     if (payment.tooLateMs < this.#firesAtMs) this.#startTimer(payment.tooLateMs);
   }
 
@@ -45,20 +50,19 @@ export class Expiries {
     this.#stopTimer = undefined;
     this.#firesAtMs = atMs;
     if (atMs === Number.POSITIVE_INFINITY) return;
-    this.#stopTimer = this.#timer(() => this.#look(), Math.min(Math.max(atMs - this.#now(), 0), MAX_DELAY_MS));
+    const delayMs = Math.min(Math.max(atMs - this.#now(), 0), MAX_DELAY_MS);
+    this.#stopTimer = NO_REQUEST.runInAsyncScope(this.#timer, undefined, () => this.#look(), delayMs);
   }
 
   /** The clock decides when it is too late: a timer may fire early. */
   #look(): void {
     const nowMs = this.#now();
+    const late = [...this.#running].filter(([{ tooLateMs }]) => tooLateMs <= nowMs);
+    for (const [payment] of late) this.#running.delete(payment);
+    // First: what an expiry leads to may fail.
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const payment of this.#running) {
-      if (payment.tooLateMs > nowMs) nextMs = Math.min(nextMs, payment.tooLateMs);
-      else {
-        this.#running.delete(payment);
-        payment.expire();
-      }
-    }
+    for (const { tooLateMs } of this.#running.keys()) nextMs = Math.min(nextMs, tooLateMs);
     this.#startTimer(nextMs);
+    for (const [payment, context] of late) context.runInAsyncScope(payment.expire, payment);
   }
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
 import { startTimer } from "../config/parse-options.js";
 import { PaymentAbortedError } from "../errors.js";
@@ -145,4 +146,27 @@ test("the default timer calls back unless stopped, and keeps no process alive", 
   const keepAlive = setTimeout(() => {}, 60_000);
   await new Promise<void>((resolve) => void startTimer(resolve, 0));
   clearTimeout(keepAlive);
+});
+
+test("each payment expires in the context of its own request, and the timer for all is of none", async () => {
+  const requests = new AsyncLocalStorage<string>();
+  const { timer, fire } = createTimers();
+  const startedIn: unknown[] = [];
+  const shop = createShop({
+    timer(act, delayMs) {
+      startedIn.push(requests.getStore());
+      return timer(act, delayMs);
+    },
+  });
+  const seen: string[] = [];
+  for (const name of ["a", "b"]) {
+    await requests.run(name, async () => {
+      const { signal } = admissionOf(await shop.pay({ payload: { nonce: name } })).payment;
+      signal.addEventListener("abort", () => seen.push(`${name} in ${requests.getStore()}`));
+    });
+  }
+  shop.clock.ms = DEADLINE_MS;
+  requests.run("timer", fire);
+  expect(seen).toEqual(["a in a", "b in b"]);
+  expect(startedIn).toEqual([undefined]);
 });

@@ -265,7 +265,7 @@ async function claim(seller: Seller, payment: Payment, untilMs: number): Promise
       events.emit("denied", () => ({ ...factsOf(payment), by: "payment-identifier" }));
       return respond(identifierConflict());
     }
-    if (claimed.kind === "taken") {
+    if (claimed.kind !== "claimed") {
       const decision = await replay.decide(payment, claimed.record, untilMs);
       if (decision === undefined) continue;
       return decision;
@@ -376,22 +376,25 @@ async function verify(seller: Seller, payment: Payment): Promise<Responded | und
   return release(seller, payment, refusal(payment.route, payment.occasion, reason));
 }
 
-/** What the facilitators are told about a payment to verify. Its source is looked for only if they ask. */
+/** What the facilitators are told about a payment to verify. A call that never ends keeps it: it has nothing of the request. */
 class VerifiedCall implements PoolCallOptions {
-  readonly payment: string;
-  readonly isSigned: boolean;
-  readonly isForged: LateCheck | undefined;
-  readonly #paid: Payment;
+  declare readonly payment: string;
+  declare readonly isSigned: boolean;
+  declare readonly isForged: LateCheck | undefined;
+  declare readonly payer: string;
+  declare private readonly client: string | undefined;
 
-  constructor(paid: Payment) {
-    this.payment = paid.claim.identity;
-    this.isSigned = paid.isSigned;
-    this.isForged = paid.isForged;
-    this.#paid = paid;
+  constructor({ claim, isSigned, isForged, payer, client }: Payment) {
+    this.payment = claim.identity;
+    this.isSigned = isSigned;
+    this.isForged = isForged;
+    this.payer = payer;
+    this.client = client;
   }
 
+  /** Looked for only if the facilitators ask. */
   get source(): string {
-    return sourceOf(this.#paid);
+    return sourceOf({ client: this.client, payer: this.payer });
   }
 }
 
@@ -450,15 +453,22 @@ async function checkLast(seller: Seller, payment: Payment, run: Run): Promise<De
 /** The payment is good: its handler runs, unless settlement is paused. */
 function start(seller: Seller, payment: Payment, run: Run): Decision | Promise<Decision> {
   const { facilitator, events, exposure } = seller;
-  // Asked last: only a good payment may be the one that finds out whether settlement works again.
-  const waitSeconds = facilitator.admit(payment.offer.requirements, payment.payer);
-  if (waitSeconds > 0) {
-    run.end();
-    if (payment.offer.settle === "metered") exposure.releaseSoon(payment);
-    events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
-    return release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
+  let isRunning = false;
+  try {
+    // Asked last: only a good payment may be the one that finds out whether settlement works again.
+    const waitSeconds = facilitator.admit(payment.offer.requirements, payment.payer);
+    if (waitSeconds > 0) {
+      events.emit("denied", () => ({ ...factsOf(payment), by: "settlementPaused" }));
+      return release(seller, payment, unreachable("unexpected_settle_error", waitSeconds));
+    }
+    payment.run(run);
+    isRunning = true;
+  } finally {
+    if (!isRunning) {
+      run.end();
+      if (payment.offer.settle === "metered") exposure.releaseSoon(payment);
+    }
   }
-  payment.run(run);
   if (events.hears("admitted")) events.emit("admitted", () => factsOf(payment));
   return { kind: "run", admission: payment };
 }

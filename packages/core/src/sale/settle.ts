@@ -285,12 +285,17 @@ export class Settler {
     startedMs: number,
     isRepeated = false,
   ): Recorded | Promise<Recorded> {
-    const { store, ledger } = this.#deps;
+    const { store, ledger, logger } = this.#deps;
     const { change, sold } = this.#changeTo(payment, outcome, start, { startedMs, isRepeated });
     const changing = changeSurely(store, change);
     if (changing !== true) return this.#recordLate(payment, outcome, { changing, change, sold });
-    if (sold !== undefined) ledger.settled(sold);
-    return "done";
+    try {
+      if (sold !== undefined) ledger.settled(sold);
+      return "done";
+    } catch {
+      logger.error("outcome_not_recorded", { identity: change.identity, outcome: outcome.kind });
+      return "failed";
+    }
   }
 
   /** As {@link Settler.#record}, if the store takes time, or has not changed the record. */
